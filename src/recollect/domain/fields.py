@@ -25,6 +25,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
+from recollect.domain import moments
 from recollect.domain.enums import Concept, FactType, ObservationType, Scope, Sensitivity, Source
 from recollect.errors import InvalidInput
 
@@ -237,6 +238,14 @@ Concepts = Annotated[
 ]
 Tags = Annotated[Names, BeforeValidator(_split_commas), BeforeValidator(_parse_json_list)]
 Files = Annotated[Names, BeforeValidator(_wrap_text), BeforeValidator(_parse_json_list)]
+When = Annotated[
+    tuple[Annotated[str, StringConstraints(strict=True), Storable], ...],
+    Field(max_length=200),
+    AfterValidator(moments.tidy),
+    BeforeValidator(_wrap_text),
+    BeforeValidator(_parse_json_list),
+    Allowed("Must be a list of moments, such as `run git push --force`, `edit db/migrations` or `fail ECONNREFUSED`"),
+]
 File = Annotated[Label, AfterValidator(_normalize_path)]
 Expected = Annotated[
     Label,

@@ -148,19 +148,33 @@ class SubmitPrompt(SessionEvent):
     )
 
 
-class UseTool(SessionEvent):
-    """A tool has run; also what an assistant or a subagent reported, as the tools `Assistant` and `Task`."""
-
-    event: ClassVar[str] = "tool:post"
+class ToolEvent(SessionEvent):
+    """A tool of an agent, and what it is given."""
 
     tool: fields.Name = Field(description="Name of the tool")
     input: Annotated[dict[str, Any], AfterValidator(lambda value: _storable(value))] = Field(
         default_factory=dict, description="What the tool was given"
     )
+
+
+class BeforeTool(ToolEvent):
+    """A tool is about to run."""
+
+    event: ClassVar[str] = "tool:pre"
+
+
+class UseTool(ToolEvent):
+    """A tool has run; also what an assistant or a subagent reported, as the tools `Assistant` and `Task`."""
+
+    event: ClassVar[str] = "tool:post"
+
     output: Annotated[str, Field(max_length=MAX_OUTPUT), AfterValidator(refuse_unstorable)] = Field(
         default="", description="What the tool wrote"
     )
     failed: bool = Field(default=False, description="Whether the agent says that the tool failed")
+    also_before: bool = Field(
+        default=False, description="Whether memories for the moment before it come now, as the agent took none then"
+    )
 
 
 class EndTurn(SessionEvent):
@@ -197,6 +211,7 @@ class NoteShown(SessionEvent):
 
     memory_ids: tuple[fields.Name, ...] = Field(default=(), description="Memories in the answer")
     whole_ids: tuple[fields.Name, ...] = Field(default=(), description="Those of them that stood there whole")
+    reminded_ids: tuple[fields.Name, ...] = Field(default=(), description="Those whose moment it was")
     index: bool = Field(default=False, description="Whether the answer held the index")
     ask: bool = Field(default=False, description="Whether it asked the agent to store what was learnt")
     offered: str = Field(default="", max_length=200, description="Earlier session whose notes it offered")
@@ -299,7 +314,8 @@ class Injection(Answer):
 
     `whole_ids` are those of the memories that stand there whole, or as far as they are shown at all. With `index` the
     text holds the index, in which most memories have a title only. With `ask` the text asks the agent to go on once.
-    `offered` is an earlier session whose notes nobody has stored, and which the text offers.
+    `offered` is an earlier session whose notes nobody has stored, and which the text offers. `reminded_ids` are those of
+    the memories whose moment it was.
     """
 
     text: str = ""
@@ -309,11 +325,12 @@ class Injection(Answer):
     index: bool = False
     ask: bool = False
     offered: str = ""
+    reminded_ids: tuple[str, ...] = ()
 
     @property
     def shown(self) -> dict[str, Any]:
         """Return the fields of the note that this has reached the agent; empty where there is nothing to note."""
-        names = ("memory_ids", "whole_ids", "index", "ask", "offered")
+        names = ("memory_ids", "whole_ids", "reminded_ids", "index", "ask", "offered")
         found = {name: getattr(self, name) for name in names}
         return found if any(found.values()) else {}
 

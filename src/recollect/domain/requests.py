@@ -142,6 +142,11 @@ class MemoryFields(BaseModel):
     overview: fields.Overview = Field(default="", description="One paragraph. Made from the content when absent")
     files_read: fields.Files = Field(default=(), description="Files that were read for it")
     files_modified: fields.Files = Field(default=(), description="Files that were modified with it")
+    when: fields.When = Field(
+        default=(),
+        description="Moments at which an agent must see it again, such as `run git push --force`, `edit db/migrations "
+        "*.sql` or `fail ECONNREFUSED`",
+    )
     session_id: fields.Label = Field(default=None, description="Session it comes from")
     project: fields.Label = Field(default=None, description="A label: the project it is about, not where it is stored")
     discovery_tokens: fields.Count | None = Field(default=None, description="How many tokens it took to find out")

@@ -119,6 +119,7 @@ PARTS: Final = {
     "answer_prompt": Verb("answer_prompt", lifecycle.SubmitPrompt, lifecycle.Injection),
     "note_prompt": Verb("note_prompt", lifecycle.SubmitPrompt, lifecycle.Noted),
     "answer_start": Verb("answer_start", lifecycle.StartSession, lifecycle.Injection),
+    "answer_before_tool": Verb("answer_before_tool", lifecycle.BeforeTool, lifecycle.Injection),
     "answer_tool": Verb("answer_tool", lifecycle.UseTool, lifecycle.Injection),
     "answer_turn": Verb("answer_turn", lifecycle.EndTurn, lifecycle.Injection),
     "note_turn": Verb("note_turn", lifecycle.EndTurn, lifecycle.Noted),

@@ -32,6 +32,7 @@ from recollect.memory.withdraw import undo_withdrawal, withdraw
 from recollect.search.recall import recall, recall_compact
 from recollect.sessions.extract import extract_memories
 from recollect.sessions.pipeline import (
+    answer_before_tool,
     answer_prompt,
     answer_start,
     answer_tool,
@@ -60,7 +61,8 @@ HANDLERS: Final[dict[str, Callable[..., Any]]] = {
         *(inbox, decide, source_rules, drop_source_rule, withdraw, undo_withdrawal),
         *(history, rescan, stats, count_projects, doctor, import_batch, export_page, extract_memories),
         *(session_start, prompt_submit, tool_post, session_checkpoint, session_end),
-        *(answer_prompt, note_prompt, answer_start, answer_tool, note_shown, answer_turn, note_turn),
+        *(answer_prompt, note_prompt, answer_start, answer_before_tool, answer_tool, note_shown),
+        *(answer_turn, note_turn),
         *(list_sessions, show_session, correct_observation),
     )
 } | {"store_memory": remember, "search_memories": recall, "delete_memory": forget, "restore": restore_memory}

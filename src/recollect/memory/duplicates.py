@@ -5,13 +5,14 @@ Merges: of which statements a merged memory consists, and the memory without one
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from itertools import chain
 from typing import TYPE_CHECKING
 
 from recollect.app import App
 from recollect.domain.enums import OF_SESSION, FactType, OnSecret, Order, Sensitivity, owned
+from recollect.domain.moments import MOST as MOST_MOMENTS
 from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Memory, NearMemory, Outcome
 from recollect.domain.search import View
@@ -110,7 +111,9 @@ def refreshed_draft(old: Memory, new: Draft) -> Draft:
 
 def _with_labels(old: Memory, new: Draft, **fields: object) -> Draft:
     labels = {
-        name: tuple(dict.fromkeys((*getattr(old, name), *getattr(new, name)))) for name in LABELS if getattr(new, name)
+        name: _last((*getattr(old, name), *getattr(new, name)), most)
+        for name, most in LABELS.items()
+        if getattr(new, name)
     }
     importance = {"importance": max(old.importance, new.importance)} if "importance" in new.model_fields_set else {}
     term = {} if new.ttl_days is None or old.ttl_days is None else {"ttl_days": max(old.ttl_days, new.ttl_days)}
@@ -160,8 +163,8 @@ def _choice(app: App, draft: Draft, near: Sequence[Memory]) -> Judgement | None:
         return None
 
 
-LABELS = ("tags", "concepts", "files_read", "files_modified")
-"""The fields of which a merged memory has what all its parts have."""
+LABELS = {"tags": 200, "concepts": 200, "files_read": 200, "files_modified": 200, "when": MOST_MOMENTS}
+"""The fields of which a merged memory has what all its parts have, and how much of that it can have."""
 
 
 def statements(whole: Memory, parts: Sequence[Memory]) -> list[Memory]:
@@ -194,9 +197,14 @@ def without(
 
 def joined(parts: Sequence[Memory]) -> Draft:
     """Return the draft that says what these statements say together, with the labels of all."""
-    labels = {name: tuple(dict.fromkeys(chain(*(getattr(one, name) for one in parts)))) for name in LABELS}
+    labels = {name: _last(chain(*(getattr(one, name) for one in parts)), most) for name, most in LABELS.items()}
     sure = max(one.confidence for one in parts)
     return Draft(content=_content(parts), scope=parts[0].scope, confidence=sure, **labels)
+
+
+def _last(values: Iterable[str], most: int) -> tuple[str, ...]:
+    """Return the last values, each once, and no more than so many."""
+    return tuple(dict.fromkeys(values))[-most:]
 
 
 def _content(parts: Sequence[Memory]) -> str:

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from recollect.domain.enums import EntityType, ObservationType, strictest
 from recollect.domain.fields import MAX_CONTENT
+from recollect.domain.moments import MOST as MOST_MOMENTS
 from recollect.domain.results import Entity, Memory
 from recollect.engines.chat import Description, Triple
 from recollect.prompt.orders import gives_orders
@@ -146,7 +147,7 @@ MOST: Final = 40
 IN_SHORT: Final = "In short: "
 """Begins the line of a summary that quotes nobody: it goes when one of the members is forgotten."""
 
-_LABELS: Final = {"tags": 50, "concepts": None, "files_read": 200, "files_modified": 200}
+_LABELS: Final = {"tags": 50, "concepts": None, "files_read": 200, "files_modified": 200, "when": MOST_MOMENTS}
 """Labels and files of memories, and how many of them a summary keeps."""
 _CITED: Final = 140  # characters
 _QUOTED: Final = re.compile(r"- (?:\d{4}-\d\d-\d\d: )?(.+?)…?")

@@ -75,7 +75,7 @@ def forget_shown(context: Context[Any]) -> None:
         return
     context.update(began_at=context.at, owes_index=True)
     if not (isinstance(context.event, StartSession) and context.event.source == RESUMED):
-        context.update(injected=(), forgotten=context.state.kept)
+        context.update(injected=(), reminded=(), forgotten=context.state.kept)
 
 
 def capture_prompt(context: Context[SubmitPrompt]) -> None:

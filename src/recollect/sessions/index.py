@@ -177,12 +177,17 @@ def _line(memory: Memory, now: datetime) -> _Line | None:
     text = " ".join((shown.content if whole else title).split())
     if not text.replace(REDACTED, "").strip(" …"):
         return None
+    same = text == " ".join(memory.content.split())
+    return _Line(memory, labelled(memory, text, now), _topic(memory), whole or same)
+
+
+def labelled(memory: Memory, text: str, now: datetime) -> str:
+    """Return the line of a memory that says `text`: its id, its kind, where it came from and its age beside it."""
     kind = memory.type or memory.fact_type
     labels = [] if kind is FactType.GENERAL else [str(kind)]
     labels += [] if memory.authority is Authority.TOLD else [f"from {origin_in_words(memory)}"]
     labels.append(_age(now - (memory.observed_at or memory.updated_at)))
-    same = text == " ".join(memory.content.split())
-    return _Line(memory, neutral(f"- [{memory.id}] {text} ({', '.join(labels)})"), _topic(memory), whole or same)
+    return neutral(f"- [{memory.id}] {text} ({', '.join(labels)})")
 
 
 def _topic(memory: Memory) -> str:

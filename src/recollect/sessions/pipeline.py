@@ -21,6 +21,7 @@ from typing import Any, Final, TypeVar
 from recollect.app import App
 from recollect.domain.enums import Scope
 from recollect.domain.lifecycle import (
+    BeforeTool,
     CheckpointSession,
     EndSession,
     EndTurn,
@@ -42,7 +43,7 @@ from recollect.search.budget import estimate
 from recollect.search.recall import count_use
 from recollect.search.unasked import nearly_sure
 from recollect.search.visibility import unfiltered
-from recollect.sessions import aging, ask, boundaries, capture
+from recollect.sessions import aging, ask, boundaries, capture, moment
 from recollect.sessions.index import read_index
 from recollect.sessions.observations.lines import read
 from recollect.sessions.observations.notes import failure
@@ -133,14 +134,26 @@ def inject_at_start(context: Context[StartSession]) -> Injection | None:
     return replace(index, text=text, offered=offered) if text else None
 
 
-def inject_after_failure(context: Context[UseTool]) -> Injection | None:
-    """Return what was learnt of the same failure; nothing where the tool did not fail, or nothing was."""
-    event = context.event
-    failed = failing(event)
-    if not failed or not _injects(context):
+def inject_before_tool(context: Context[BeforeTool]) -> Injection | None:
+    """Return the memories whose moment it is that a tool is about to run."""
+    if not _injects(context):
         return None
-    found = nearly_sure(context.app, failed, context.caller, _known(context))
-    return _shown(context, found[: min(_AFTER_FAILURE, context.settings.max_inject_count)])
+    return moment.reminder(context, moment.reminders(context.app, context.event, context.caller))
+
+
+def inject_after_tool(context: Context[UseTool]) -> Injection | None:
+    """Return the memories whose moment it is, and what was learnt of the same failure."""
+    if not _injects(context):
+        return None
+    event, failed = context.event, failing(context.event)
+    may = moment.reminders(context.app, event, context.caller, failed=event.failed or bool(failed))
+    due = moment.reminder(context, may)
+    if not failed:
+        return due
+    known = _known(context) | {int(one) for one in (due.memory_ids if due else ())}
+    found = nearly_sure(context.app, failed, context.caller, known)
+    learnt = _shown(context, found[: min(_AFTER_FAILURE, context.settings.max_inject_count)])
+    return _joined(due, learnt) if due and learnt else due or learnt
 
 
 def failing(event: UseTool) -> str:
@@ -168,19 +181,21 @@ def _index(context: Context[Any]) -> Injection | None:
     return Injection(found.text, ids, whole_ids=whole, index=True)
 
 
-def _joined(index: Injection, shown: Injection) -> Injection:
-    ids = tuple(dict.fromkeys((*index.memory_ids, *shown.memory_ids)))
-    return Injection(f"{index.text}\n{shown.text}", ids, whole_ids=(*index.whole_ids, *shown.whole_ids), index=True)
+def _joined(first: Injection, shown: Injection) -> Injection:
+    ids = tuple(dict.fromkeys((*first.memory_ids, *shown.memory_ids)))
+    whole = (*first.whole_ids, *shown.whole_ids)
+    return replace(first, text=f"{first.text}\n{shown.text}", memory_ids=ids, whole_ids=whole)
 
 
 def note_delivered(context: Context[NoteShown]) -> None:
     """Note what the agent has in front of it now; only what was shown whole is not shown again."""
     event, whole = context.event, tuple(int(one) for one in context.event.whole_ids)
     ids = tuple(int(one) for one in event.memory_ids)
+    reminded = dict.fromkeys((*context.state.reminded, *(int(one) for one in event.reminded_ids)))
     injections = (*context.state.injections, Injected(at=context.at, memory_ids=ids)) if ids else ()
     context.update(injected=(*context.state.injected, *(one for one in whole if one not in context.state.injected)))
     if ids:
-        context.update(injections=injections[-_MOST_INJECTIONS:])
+        context.update(injections=injections[-_MOST_INJECTIONS:], reminded=tuple(reminded))
     if event.ask:
         context.update(asks=context.state.asks + 1, events=0, undecided=())
     if event.index:
@@ -243,7 +258,8 @@ STAGES: Final[tuple[Stage, ...]] = (
     Stage("inject", EndTurn, 50, ask.ask),
     Stage("boundaries", UseTool, 100, boundaries.segment_output),
     Stage("capture", UseTool, 150, capture.capture_output),
-    Stage("inject", UseTool, 50, inject_after_failure),
+    Stage("inject", BeforeTool, 50, inject_before_tool),
+    Stage("inject", UseTool, 50, inject_after_tool),
     Stage("capture", CheckpointSession, 100, capture.write_checkpoint),
     Stage("inject", CheckpointSession, 900, capture.forget_shown),
     Stage("capture", EndSession, 100, capture.summarize),
@@ -316,9 +332,16 @@ def answer_start(app: App, request: StartSession, caller: Caller) -> Injection:
     return replace(found, text="\n".join(filter(None, (found.text, waiting.message))))
 
 
+def answer_before_tool(app: App, request: BeforeTool, caller: Caller) -> Injection:
+    """Return the memories whose moment it is that a tool is about to run; mostly none, and then nothing is written."""
+    due = moment.reminders(app, request, caller)
+    return _injection(*passed(app, request, caller, _stages(answering=True))) if due else Injection()
+
+
 def answer_tool(app: App, request: UseTool, caller: Caller) -> Injection:
-    """Return what was learnt of a failure that a tool reports."""
-    return _injection(*passed(app, request, caller, _stages(answering=True))) if failing(request) else Injection()
+    """Return the memories whose moment it is, and what was learnt of a failure that a tool reports."""
+    due = failing(request) or moment.reminders(app, request, caller, failed=request.failed)
+    return _injection(*passed(app, request, caller, _stages(answering=True))) if due else Injection()
 
 
 def answer_turn(app: App, request: EndTurn, caller: Caller) -> Injection:

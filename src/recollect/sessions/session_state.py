@@ -49,7 +49,7 @@ T = TypeVar("T")
 _RUN: Final[dict[str, Callable[..., Any]]] = {verb.__name__: verb for verb in (remember, find_similar, store_fact)}
 _SESSIONS: Final = 20
 """In how many sessions it is looked who was shown a memory."""
-_LISTED: Final = ("boundaries", "seen", "injected", "injections", "kept", "forgotten")
+_LISTED: Final = ("boundaries", "seen", "injected", "injections", "reminded", "kept", "forgotten")
 _WORDED: Final = ("window", "trail")
 
 
@@ -57,7 +57,7 @@ class SessionState(BaseModel):
     """The window of topics, the trail of what was done, what was seen, injected and kept, and how stages failed.
 
     `seen` are digests of outputs, `injected` ids of memories shown since the session's start or its last compaction,
-    `injections` when which were shown,
+    `injections` when which were shown, `reminded` those that came up at their moment since then,
     `outside` what the assistant has read from outside since the last prompt, `kept` ids of memories that the session
     made, `forgotten` those of them from before that compaction, which came at `began_at`. `owes_index` says that the
     index has not reached the agent since then. `events` counts the uses of tools since the session began or the agent
@@ -74,6 +74,7 @@ class SessionState(BaseModel):
     seen: tuple[str, ...] = ()
     injected: tuple[int, ...] = ()
     injections: tuple[Injected, ...] = ()
+    reminded: tuple[int, ...] = ()
     kept: tuple[int, ...] = ()
     forgotten: tuple[int, ...] = ()
     since_checkpoint: int = 0

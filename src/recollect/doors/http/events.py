@@ -28,15 +28,17 @@ LARGEST: Final = 2**26
 OPERATIONS: Final = {
     "session:start": "session_start",
     "prompt:submit": "note_prompt",
+    "tool:pre": "answer_before_tool",
     "tool:post": "tool_post",
     "turn:end": "note_turn",
     "session:checkpoint": "session_checkpoint",
     "session:end": "session_end",
 }
-"""What the queue runs for each event."""
+"""What takes each event: the queue runs it, but for what is only answered."""
 _ANSWERS: Final = {
     "session:start": "answer_start",
     "prompt:submit": "answer_prompt",
+    "tool:pre": "answer_before_tool",
     "tool:post": "answer_tool",
     "turn:end": "answer_turn",
 }
@@ -83,13 +85,16 @@ class Events:
         fields = event.fields | {"at": _time(event.fields.get("at"), now)}
         operation_of(name).request(**fields)
         found = event.run(_ANSWERS[name], **fields) if name in _ANSWERS and not late else Injection()
-        size = sum(len(str(one)) for one in fields.values())
-        lane = self._lanes[hash((event.user, str(fields["session_id"]))) % len(self._lanes)]
-        known = str(hash((event.user, event_id))) if event_id else ""
-        taken = lane.put(partial(event.run, OPERATIONS[name], **fields), size, known)
+        taken = OPERATIONS[name] == _ANSWERS.get(name) or self._put(name, event, fields, event_id)
         about = {name: fields[name] for name in ("session_id", "agent", "folder", "at") if name in fields}
         delivered = partial(event.run, "note_shown", **about, **found.shown) if found.shown else None
         return Taken({"text": found.text, "taken": taken}, delivered)
+
+    def _put(self, name: str, event: Event, fields: dict[str, Any], event_id: str) -> bool:
+        size = sum(len(str(one)) for one in fields.values())
+        lane = self._lanes[hash((event.user, str(fields["session_id"]))) % len(self._lanes)]
+        known = str(hash((event.user, event_id))) if event_id else ""
+        return lane.put(partial(event.run, OPERATIONS[name], **fields), size, known)
 
     def finish(self, seconds: float) -> bool:
         """Wait until every event is done, so many seconds at most; return whether all are."""

@@ -38,6 +38,7 @@ from recollect.store.sql.dialect import Dialect, Listed, any_of, count, in_batch
 from recollect.store.sql.facts import SqlFacts
 from recollect.store.sql.list_queries import SqlListQueries
 from recollect.store.sql.mapping import held_memories, mark_embedded, replace_chunks, replace_entities
+from recollect.store.sql.moments import SqlMoments
 from recollect.store.sql.overview import CountedViews, SqlOverview
 from recollect.store.sql.reviews import SqlReviews
 from recollect.store.sql.sessions import SqlConsolidation
@@ -113,7 +114,7 @@ def _counting(dialect: Dialect) -> Executable:
 
 
 @dataclass(eq=False)
-class Records(SqlListQueries, SqlOverview, SqlFacts, SqlConsolidation, SqlReviews):
+class Records(SqlListQueries, SqlMoments, SqlOverview, SqlFacts, SqlConsolidation, SqlReviews):
     """Reads memories and opens transactions that write them.
 
     `clock` dates what is written, `written` is called after each commit that left work.

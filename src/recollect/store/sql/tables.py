@@ -151,6 +151,20 @@ class LabelRow(_OfMemory, table=True):
     value: str = Field(sa_type=Text)
 
 
+class MomentRow(_OfMemory, table=True):
+    """By which kind and words a moment is looked up; the label of the same position in the field `when` has its text.
+
+    An action that it fits has both words; `*` is in every action.
+    """
+
+    __table_args__ = (_index("moment", "kind", "lead", "second", "memory_id"),)
+
+    position: int = Field(primary_key=True)
+    kind: str = Field(max_length=20)
+    lead: str = Field(sa_type=Text)
+    second: str = Field(sa_type=Text)
+
+
 class UsageRow(_OfMemory, table=True):
     """How often a memory was read: `accessed` by id, `recalled` as a hit."""
 
@@ -457,7 +471,8 @@ def _table(row: type[SQLModel]) -> Table:
 
 
 namespace, held, memory, fact = _table(NamespaceRow), _table(HeldRow), _table(MemoryRow), _table(FactRow)
-label, usage, memory_words = _table(LabelRow), _table(UsageRow), _table(MemoryWordsRow)
+label, moment, usage = _table(LabelRow), _table(MomentRow), _table(UsageRow)
+memory_words = _table(MemoryWordsRow)
 vector, vector_shadow, outbox = _table(VectorRow), _table(VectorShadowRow), _table(OutboxRow)
 word, speaker, journal = _table(WordRow), _table(SpeakerRow), _table(JournalRow)
 request_outcome, store_metadata = _table(RequestOutcomeRow), _table(StoreMetadataRow)

@@ -19,7 +19,7 @@ from recollect.domain.transfer import MemoryLink, MemoryState
 from recollect.engines.chat import Judgement
 from recollect.errors import InvalidInput, NotFound
 from recollect.store.entries import Entry, ImportedMemory
-from recollect.store.sql import mapping, store_metadata
+from recollect.store.sql import mapping, moments, store_metadata
 from recollect.store.sql.dialect import count, in_batches, insert_all
 from recollect.store.sql.facts import FactWriting, origin
 from recollect.store.sql.reviews import ReviewWriting, taken_by
@@ -31,6 +31,7 @@ from recollect.store.sql.tables import (
     label,
     level_of,
     memory,
+    moment,
     outbox,
     request_outcome,
     usage,
@@ -118,6 +119,8 @@ class Writing(FactWriting, ConsolidationWriting, ReviewWriting):
             mapping.add_speakers(self._connection, self._namespace_id, [entry])
             mapping.prune_speaker(self._connection, self._namespace_id, old.speaker)
         mapping.replace_labels(self._connection, old.id, entry)
+        if moments.FIELD in entry.given:
+            moments.replace(self._connection, old.id, moments.rows_of(old.id, entry))
         hidden = old.deleted_at is not None or old.merged_into is not None
         level = values.get("sensitivity", self._stored(old.sensitivity))
         self._write_words(old.id, level, entry.words if revive or not hidden else frozenset())
@@ -142,7 +145,8 @@ class Writing(FactWriting, ConsolidationWriting, ReviewWriting):
             "sensitivity": literal(stored),
         }
         self._copy(memory, memory.c.id == old.id, merged)
-        self._copy(label, label.c.memory_id == old.id, {"memory_id": literal(memory_id)})
+        for table in (label, moment):
+            self._copy(table, table.c.memory_id == old.id, {"memory_id": literal(memory_id)})
         self._write_words(memory_id, stored, frozenset())
         self._count(stored, 1)
         self._journal("insert", (memory_id, stored, {"merged_into": old.id}))
@@ -367,6 +371,7 @@ class Writing(FactWriting, ConsolidationWriting, ReviewWriting):
             self._count(level, count_of_level)
         mapping.add_speakers(connection, number, (entry for _, entry, _ in new))
         insert_all(connection, label, (row for one, entry, _ in new for row in mapping.labels_of(one, entry)))
+        insert_all(connection, moment, (row for one, entry, _ in new for row in moments.rows_of(one, entry)))
         decided = ((one, state.standing) for one, _, state in new if state.standing)
         insert_all(connection, label, (mapping.standing_of(one, standing) for one, standing in decided))
         counts = [{"memory_id": one} | {name: getattr(state, name) for name in _COUNTED} for one, _, state in new]

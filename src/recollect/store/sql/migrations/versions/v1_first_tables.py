@@ -16,6 +16,7 @@ down_revision = None
 _LATER = (
     *("consolidation", "observation", "session"),
     *("source_rule", "withdrawal"),
+    "moment",
     *("account", "team", "membership", "team_project", "project_membership", "token"),
 )
 

@@ -1,0 +1,194 @@
+"""Moments: at which commands, edits and failures an agent must see a memory again, and whether one fits an action.
+
+A moment is a line such as `run git push --force !--dry-run`. All its words must stand in the action, in any order, and
+no word after a `!` may. It is no regular expression, and matching takes linear time whatever somebody wrote.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final
+
+MOST: Final = 8
+"""Moments of a memory."""
+LONGEST: Final = 200
+"""Characters of a moment."""
+MOST_WORDS: Final = 1_000
+"""Words of an action by which moments are looked up; the first ones count."""
+ANY: Final = "*"
+"""In place of a part that a moment lacks; every action has it, so that such a moment is compared with all of them."""
+
+_FORM: Final = "a moment is `run`, `edit` or `fail` and then words, such as `run git push --force`"
+_SHOWN: Final = 60  # characters of a moment that an error repeats
+_WORD: Final = re.compile(r"\w+")
+_STAR: Final = re.compile(r"\*+")
+_LETTERS: Final = re.compile(r"[^\W_]")
+_FEWEST: Final = 2  # letters or digits that a word must have
+
+
+class Kind(StrEnum):
+    """What happens at a moment: a command is about to run, a file about to be written, a tool has failed."""
+
+    RUN = "run"
+    EDIT = "edit"
+    FAIL = "fail"
+
+
+class Action:
+    """What an agent does or did: `parts` are the texts in which the words of moments are looked for.
+
+    Moments have words in common, so it remembers which it holds.
+    """
+
+    __slots__ = ("_held", "text")
+
+    def __init__(self, *parts: str) -> None:
+        self.text = "\n".join(filter(None, parts)).casefold()
+        self._held: dict[str, bool] = {}
+
+    def holds(self, word: str) -> bool:
+        """Say whether a casefolded word stands whole in it."""
+        if word not in self._held:
+            self._held[word] = _stands(word, self.text)
+        return self._held[word]
+
+    def leads(self, *first: str) -> list[str]:
+        """Return the words by which the moments that may fit it are looked up, each once: those in `first`, and its own."""
+        found: dict[str, None] = {ANY: None}
+        for text in (*(one.casefold() for one in first), self.text):
+            for match in _WORD.finditer(text):
+                found[match[0]] = None
+                if len(found) > MOST_WORDS:
+                    return list(found)
+        return list(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """A moment that was read: its kind, the words that must stand in the action, and those that must not; casefolded."""
+
+    kind: Kind
+    words: tuple[str, ...]
+    without: tuple[str, ...]
+
+    @property
+    def leads(self) -> tuple[str, str]:
+        """Return the two longest parts of its words that stand in every action that it fits; `*` in place of each lack.
+
+        By these it is looked up.
+        """
+        found = dict.fromkeys(one for word in self.words for one in _whole_pieces(word))
+        first, second, *_ = (*sorted(found, key=len, reverse=True), ANY, ANY)
+        return first, second
+
+    def fits(self, action: Action) -> bool:
+        """Say whether the moment fits an action."""
+        return all(map(action.holds, self.words)) and not any(map(action.holds, self.without))
+
+
+def tidy(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return moments as they are stored, each once; raise `ValueError` for what is none, or for more than 8."""
+    found = tuple(dict.fromkeys(one for text in texts if (one := _tidy(text))))
+    if len(found) > MOST:
+        raise ValueError(f"must have at most {MOST} moments, not {len(found)}")
+    for one in found:
+        read(one)
+    return found
+
+
+@lru_cache(maxsize=16_384)
+def read(text: str) -> Moment:
+    """Return a moment that is written as a line; raise `ValueError` that says what is wrong and what is allowed."""
+    shown = f"`{text if len(text) <= _SHOWN else text[: _SHOWN - 1] + '…'}`"
+    if len(text) > LONGEST:
+        raise ValueError(f"{shown} has {len(text)} characters; a moment has at most {LONGEST}")
+    first, *rest = text.casefold().split() or [""]
+    if first not in set(Kind):
+        raise ValueError(f"{shown} begins with none of `run`, `edit` and `fail`; {_FORM}")
+    words = tuple(dict.fromkeys(_STAR.sub("*", one) for one in rest if not one.startswith("!")))
+    without = tuple(dict.fromkeys(_STAR.sub("*", one[1:]) for one in rest if one.startswith("!")))
+    if not rest:
+        raise ValueError(f"{shown} has no words; {_FORM}")
+    if not words:
+        raise ValueError(f"{shown} has only words that must not be there; it needs another one, without `!`")
+    if "" in without:
+        raise ValueError(f"{shown} has a `!` without a word; `!word` says that a word is not there")
+    if not any(len(_LETTERS.findall(one)) >= _FEWEST for one in words):
+        raise ValueError(f"{shown} has no word with at least {_FEWEST} letters or digits, so it would fit too much")
+    return Moment(Kind(first), words, without)
+
+
+def _tidy(text: str) -> str:
+    first, _, rest = " ".join(text.split()).partition(" ")
+    return f"{first.lower()} {rest}".strip()
+
+
+def _whole_pieces(word: str) -> Iterator[str]:
+    """Yield those parts of a word that stand whole in an action wherever it does: `*` may lengthen its neighbours.
+
+    One without two letters or digits leads to too much.
+    """
+    for match in _WORD.finditer(word):
+        beside = word[match.start() - 1 : match.start()] + word[match.end() : match.end() + 1]
+        if "*" not in beside and len(_LETTERS.findall(match[0])) >= _FEWEST:
+            yield match[0]
+
+
+def _stands(word: str, action: str) -> bool:
+    """Say whether a word stands whole in an action."""
+    if "*" not in word:
+        return any(_begins(word, action, at) and _ends(word, action, at + len(word)) for at in _places(word, action))
+    pieces = word.split("*")
+    longest = max(pieces, key=len)
+    if longest not in action:
+        return False
+    return any(_spans(pieces, run) for run in action.split() if longest in run)
+
+
+def _spans(pieces: list[str], run: str) -> bool:
+    """Say whether a run of characters without spaces holds the pieces in order, the first and the last one whole."""
+    first, *middle, last = pieces
+    at = 0
+    if first:
+        begin = next((one for one in _places(first, run) if _begins(first, run, one)), -1)
+        if begin < 0:
+            return False
+        at = begin + len(first)
+    for piece in middle:
+        found = run.find(piece, at)
+        if found < 0:
+            return False
+        at = found + len(piece)
+    if not last:
+        return True
+    option = pieces[0].startswith("-")
+    return any(_ends(last, run, one + len(last), option=option) for one in _places(last, run, at))
+
+
+def _places(piece: str, text: str, at: int = 0) -> Iterator[int]:
+    while (at := text.find(piece, at)) >= 0:
+        yield at
+        at += 1
+
+
+def _begins(word: str, text: str, at: int) -> bool:
+    before = text[at - 1] if at else " "
+    if word[0] == "-":
+        return not (_within(before) or before == "-")
+    return not (_within(word[0]) and _within(before))
+
+
+def _ends(word: str, text: str, end: int, *, option: bool | None = None) -> bool:
+    after = text[end : end + 1] or " "
+    if after == "-" and (word[0] == "-" if option is None else option):
+        return False
+    return not (_within(word[-1]) and _within(after))
+
+
+def _within(character: str) -> bool:
+    """Say whether a character is part of a word: a letter, a digit or an underscore."""
+    return character.isalnum() or character == "_"
