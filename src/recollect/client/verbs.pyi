@@ -73,6 +73,7 @@ class Verbs:
         overview: str = "",
         files_read: Sequence[str] = (),
         files_modified: Sequence[str] = (),
+        when: Sequence[str] = (),
         session_id: str | None = None,
         project: str | None = None,
         discovery_tokens: int | None = None,
@@ -183,6 +184,7 @@ class Verbs:
         overview: str = "",
         files_read: Sequence[str] = (),
         files_modified: Sequence[str] = (),
+        when: Sequence[str] = (),
         session_id: str | None = None,
         project: str | None = None,
         discovery_tokens: int | None = None,
@@ -282,6 +284,7 @@ class Verbs:
         overview: str | None = None,
         files_read: Sequence[str] | None = None,
         files_modified: Sequence[str] | None = None,
+        when: Sequence[str] | None = None,
         session_id: str | None = None,
         project: str | None = None,
         discovery_tokens: int | None = None,
@@ -806,6 +809,7 @@ class Verbs:
         input: dict[str, Any] = {},
         output: str = "",
         failed: bool = False,
+        also_before: bool = False,
     ) -> lifecycle.Noted:
         """Look at what a tool wrote, and store it if it is worth a memory."""
 
@@ -862,6 +866,7 @@ class AsyncVerbs:
         overview: str = "",
         files_read: Sequence[str] = (),
         files_modified: Sequence[str] = (),
+        when: Sequence[str] = (),
         session_id: str | None = None,
         project: str | None = None,
         discovery_tokens: int | None = None,
@@ -972,6 +977,7 @@ class AsyncVerbs:
         overview: str = "",
         files_read: Sequence[str] = (),
         files_modified: Sequence[str] = (),
+        when: Sequence[str] = (),
         session_id: str | None = None,
         project: str | None = None,
         discovery_tokens: int | None = None,
@@ -1073,6 +1079,7 @@ class AsyncVerbs:
         overview: str | None = None,
         files_read: Sequence[str] | None = None,
         files_modified: Sequence[str] | None = None,
+        when: Sequence[str] | None = None,
         session_id: str | None = None,
         project: str | None = None,
         discovery_tokens: int | None = None,
@@ -1601,6 +1608,7 @@ class AsyncVerbs:
         input: dict[str, Any] = {},
         output: str = "",
         failed: bool = False,
+        also_before: bool = False,
     ) -> lifecycle.Noted:
         """Look at what a tool wrote, and store it if it is worth a memory."""
 

@@ -175,6 +175,12 @@ def _fields(heard: hook_events.Heard) -> dict[str, Any] | None:
         fields["output"] = hook_events.cut(hook_events.text_of(found.get("output")))
         return fields | {"continued": bool(found.get("continued"))}
     tool = found.get("tool")
+    if heard.event == hook_events.BEFORE:
+        if not isinstance(tool, str) or not hook_events.acts(tool) or _OWN_TOOL in tool:
+            return None
+        fields["tool"] = hook_events.cut(tool, 100)
+        fields["input"] = hook_events.arguments(found.get("input"))
+        return fields if fields["tool"].strip() and fields["input"] else None
     if heard.event == hook_events.TOOL:
         if not isinstance(tool, str) or not tool.strip():
             return None
@@ -187,6 +193,8 @@ def _fields(heard: hook_events.Heard) -> dict[str, Any] | None:
         wrote, failed = hook_events.unwrapped(hook_events.text_of(said))
         fields["output"] = hook_events.cut(wrote)
         fields["failed"] = failed or found.get("failed") is True or hook_events.says_failure(said)
+        if hook_events.takes_late(heard):
+            fields["also_before"] = True
         return fields if fields["output"] or fields["input"] else None
     return fields
 
@@ -212,8 +220,14 @@ def _tell(home: str, body: dict[str, Any], given: Mapping[str, str], deadline: f
     """Hand an event to the daemon, which is started where none runs, and return its answer, empty without one.
 
     An event that the daemon has not answered in time is delivered later, after those that came before it. One that it
-    had taken all the same has the same id, by which the daemon knows it.
+    had taken all the same has the same id, by which the daemon knows it. What an agent is about to do is of no use
+    later: then no daemon is started, and nothing is kept.
     """
+    if body["event"] == hook_events.BEFORE:
+        try:
+            return _posted(_address(home), body, deadline)
+        except (Absent, OSError):
+            return {}
     at = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
 
     def later() -> None:
@@ -288,8 +302,8 @@ def _ask_server(
 
 def _waits(event: str, fields: Mapping[str, Any]) -> bool:
     """Say whether somebody waits for the server's answer to an event."""
-    at_once = (hook_events.PROMPT, hook_events.START, hook_events.TURN)
-    return event in at_once or fields.get("failed") is True
+    at_once = (hook_events.PROMPT, hook_events.START, hook_events.BEFORE, hook_events.TURN)
+    return event in at_once or fields.get("failed") is True or fields.get("also_before") is True
 
 
 def _sent_by_fork(
@@ -360,9 +374,11 @@ def _sent(given: Mapping[str, str], told: Mapping[str, str], event: str, fields:
 
     folder = fields["folder"]
     settings = projects.asked_here(folder, told)
-    wanted = "inject" if event in (hook_events.START, hook_events.PROMPT) else "capture"
+    before = event == hook_events.BEFORE
+    wanted = "inject" if before or event in (hook_events.START, hook_events.PROMPT) else "capture"
     both_off = all(projects.is_off(settings.get(name, True)) for name in ("inject", "capture"))
-    if both_off or (wanted == "capture" and projects.is_off(settings.get("capture", True))):
+    only = wanted if before or wanted == "capture" else ""
+    if both_off or (only and projects.is_off(settings.get(only, True))):
         return {}
     said = {"at": datetime.now(UTC).isoformat()} | fields
     body = {"fields": said, "settings": settings} | ({} if _waits(event, fields) else {"late": True})

@@ -22,15 +22,16 @@ if TYPE_CHECKING:
 
     Keys = tuple[str, ...]
 
-START, PROMPT, TOOL, TURN, CHECKPOINT, END = (
+START, PROMPT, BEFORE, TOOL, TURN, CHECKPOINT, END = (
     "session:start",
     "prompt:submit",
+    "tool:pre",
     "tool:post",
     "turn:end",
     "session:checkpoint",
     "session:end",
 )
-OURS = (START, PROMPT, TOOL, TURN, CHECKPOINT, END)
+OURS = (START, PROMPT, BEFORE, TOOL, TURN, CHECKPOINT, END)
 """Our events, which all others become."""
 DEFAULT = "claude-code"
 """Whose contract holds where nothing tells: others have taken over its form."""
@@ -103,6 +104,7 @@ _ASSISTANT = {"tool": "Assistant"}
 _STARTED = Rule(START, {"source": ("source",)})
 _ENDED = Rule(END, {"reason": ("reason",)})
 _PROMPTED = Rule(PROMPT, {"prompt": ("prompt",), "transcript": ("transcript_path",)})
+_PLANNED = Rule(BEFORE, _USED)
 _ANSWERED = Rule(TOOL, _USED | {"output": ("tool_response",)})
 _STOPPED = Rule(TURN, {"output": ("last_assistant_message",), "continued": ("stop_hook_active",)})
 _COMPACTING = Rule(CHECKPOINT, {"transcript": ("transcript_path",)})
@@ -112,28 +114,30 @@ CONTRACTS: dict[str, Contract] = {
         {
             "SessionStart": _STARTED,
             "UserPromptSubmit": _PROMPTED,
+            "PreToolUse": _PLANNED,
             "PostToolUse": _ANSWERED,
             "PostToolUseFailure": Rule(TOOL, _USED | {"output": ("error",)}, {"failed": True}),
             "Stop": _STOPPED,
             "PreCompact": _COMPACTING,
             "SessionEnd": _ENDED,
         },
-        injects=("UserPromptSubmit", "SessionStart", "PostToolUse", "PostToolUseFailure"),
+        injects=("UserPromptSubmit", "SessionStart", "PreToolUse", "PostToolUse", "PostToolUseFailure"),
         tools={"Agent": "Task"},
     ),
     "codex": Contract(
         {
             "SessionStart": _STARTED,
             "UserPromptSubmit": _PROMPTED,
+            "PreToolUse": _PLANNED,
             "PostToolUse": _ANSWERED,
             "Stop": _STOPPED,
             "PreCompact": _COMPACTING,
             "SessionEnd": _ENDED,
         },
-        injects=("UserPromptSubmit", "SessionStart", "PostToolUse"),
+        injects=("UserPromptSubmit", "SessionStart", "PreToolUse", "PostToolUse"),
         mark="turn_id",
     ),
-    "cursor": Contract(  # the answer to `beforeSubmitPrompt` has no field for context
+    "cursor": Contract(  # the answers to `beforeSubmitPrompt` and `preToolUse` have no field for context
         {
             "sessionStart": _STARTED,
             "beforeSubmitPrompt": _PROMPTED,
@@ -153,7 +157,7 @@ CONTRACTS: dict[str, Contract] = {
         mark="cursor_version",
         tools={"Shell": "Bash", "MCP:memory": "recollect"},
     ),
-    "gemini-cli": Contract(
+    "gemini-cli": Contract(  # the answer to `BeforeTool` has no field for context
         {
             "SessionStart": _STARTED,
             "BeforeAgent": _PROMPTED,
@@ -207,6 +211,10 @@ CONTRACTS: dict[str, Contract] = {
 }
 
 
+_LOOKING = frozenset("Read Glob Grep LS WebFetch WebSearch Task Assistant".split())
+"""Tools that run no command and write no file, as our table names them."""
+
+
 class Heard:
     """A payload that was understood: who sent it, its own name for the event, our event, and its fields."""
 
@@ -257,6 +265,17 @@ def injection(heard: Heard, text: str) -> dict[str, Any] | None:
 def takes_context(heard: Heard) -> bool:
     """Say whether the answer to an event has a place for context, or lets the agent go on with a text."""
     return heard.event == TURN or heard.name in CONTRACTS[heard.agent].injects
+
+
+def acts(tool: str) -> bool:
+    """Say whether a tool may run a command or write a file, as far as its name tells."""
+    return tool not in _LOOKING
+
+
+def takes_late(heard: Heard) -> bool:
+    """Say whether an agent that takes no context before it uses a tool takes it after this one."""
+    may = heard.event == TOOL and takes_context(heard) and acts(str(heard.fields.get("tool")))
+    return may and not CONTRACTS[heard.agent].event_for(BEFORE)
 
 
 def folder_of(payload: Mapping[str, Any]) -> str:

@@ -73,7 +73,7 @@ STORE: Final = (
         "store_memory",
         "Store something worth keeping. The same content again refreshes it; secrets are refused.",
         f"content* title subtitle {_LABELS} fact_type importance trust sensitivity ttl_days files_read files_modified "
-        f"session_id project discovery_tokens observed_at* key* id* supersedes* scope {_SEEN}",
+        f"when session_id project discovery_tokens observed_at* key* id* supersedes* scope {_SEEN}",
         only=_WROTE,
     ),
     _SEARCH,
@@ -87,7 +87,8 @@ STORE: Final = (
     Tool(
         "update_memory",
         'Change fields of a memory; absent ones stay, "" removes a label.',
-        f"id* content title subtitle {_LABELS} importance trust sensitivity ttl_days files_read files_modified {_SEEN}",
+        f"id* content title subtitle {_LABELS} importance trust sensitivity ttl_days files_read files_modified when "
+        f"{_SEEN}",
         only=_WROTE,
     ),
     Tool("delete_memory", "Delete a memory for good; journalled.", f"id* {_SEEN}"),

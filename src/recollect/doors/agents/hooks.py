@@ -102,7 +102,7 @@ def with_hooks(text: str, form: HookForm, commands: Commands) -> str:
         seen |= {event} if _ours(changed) else set()
         new = _with_element(new, event, index, element, changed)
     for event in reversed([one for one in commands if one not in seen]):
-        new = json_text.append(new, [_TABLE], event, _element(form, commands[event]))
+        new = json_text.append(new, [_TABLE], event, _element(form, event, commands[event]))
     if form.version and "version" not in json_text.parse(new):
         new = json_text.put(new, [], "version", form.version)
     _check(text, new, form, {event: [command] for event, command in commands.items()})
@@ -169,9 +169,10 @@ def _ours(element: Any) -> bool:
     return any(program_of(one.get(_COMMAND)) for one in _handlers(element))
 
 
-def _element(form: HookForm, command: str) -> dict[str, Any]:
+def _element(form: HookForm, event: str, command: str) -> dict[str, Any]:
     handler = {_COMMAND: command, "timeout": form.timeout}
-    return {_TABLE: [{"type": "command"} | handler]} if form.grouped else handler
+    matcher = {"matcher": form.matchers[event]} if event in form.matchers else {}
+    return matcher | ({_TABLE: [{"type": "command"} | handler]} if form.grouped else handler)
 
 
 def _changed(element: Any, command: str, *, once: bool) -> Any:

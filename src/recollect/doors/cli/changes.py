@@ -166,7 +166,7 @@ def _count(several: Sequence[Any]) -> str:
 
 _LABELS: Final = (
     *("title", "key", "fact_type", "type", "category", "tags", "concepts", "importance", "confidence", "trust"),
-    *("sensitivity", "observed_at", "speaker", "project", "session_id", "files_read", "files_modified"),
+    *("sensitivity", "observed_at", "speaker", "project", "session_id", "files_read", "files_modified", "when"),
 )
 _PLAIN: Final = re.compile(r"[\w./][\w ./@+:-]*(?<![ :])")
 

@@ -76,6 +76,7 @@ _TOKEN: Final = {"type": "http", "scheme": "bearer", "description": "A token, as
 _EVENT: Final[dict[str, Any]] = {"session_id": "s1", "agent": "claude-code"}
 _EVENTS: Final[dict[str, dict[str, Any]]] = {
     "prompt:submit": {"prompt": "Who deploys the harbour?"},
+    "tool:pre": {"tool": "Bash", "input": {"command": "make deploy"}},
     "tool:post": {"tool": "Bash", "input": {"command": "make test"}, "output": "12 passed"},
     "turn:end": {"output": "The harbour is deployed."},
     "session:start": {"source": "startup"},
@@ -193,14 +194,16 @@ def _hook(event: str, request: dict[str, Any], access: Access) -> dict[str, Any]
     taken = {"type": "object", "properties": properties, "required": ["fields"], "additionalProperties": False}
     text = {
         "type": "string",
-        "description": "What to put before the prompt or after the output; empty where nothing is relevant",
+        "description": "What to put before the prompt, the use of a tool or after its output; empty where nothing is "
+        "relevant",
     }
     kept = {"type": "boolean", "description": "Whether there was room for the rest of the work, which is done later"}
     answer = {"type": "object", "properties": {"text": text, "taken": kept}, "required": ["text", "taken"]}
     return {
         "summary": f"Event {event}",
         "description": "Take an event of a coding agent's session. The answer to the start of a session, to a prompt, "
-        "to a command that failed and to the end of a turn may hold a text for the agent (`text`); all else is later.",
+        "to the use of a tool, to a command that failed and to the end of a turn may hold a text for the agent "
+        "(`text`); all else is later.",
         "operationId": f"hook_{event.replace(':', '_')}",
         "tags": ["sessions"],
         "parameters": access.event_parameters,
