@@ -24,9 +24,13 @@ class Pick:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a judge says of one memory: the numbers of the lessons in it, its worth, and whether it is out of date."""
+    """What a judge says of one memory: its worth, whether it is out of date, and the numbers of lessons.
+
+    It `says` a lesson alone, or `helps` to say it together with other memories.
+    """
 
     says: frozenset[int] = frozenset()
+    helps: frozenset[int] = frozenset()
     worth: bool = False
     outdated: bool = False
 
@@ -72,13 +76,18 @@ def read_judgements(file: Path, ids: Iterable[str]) -> dict[str, Judgement]:
     """Return the judgement on each of these memories; raise `InvalidInput` where one is missing or another is named."""
     found: dict[str, Judgement] = {}
     for number, row in rows_of(file):
-        says = _list(file, number, row, "says")
-        if not all(isinstance(one, int) for one in says):
-            raise InvalidInput("folder", f"{file}, line {number}: `says` is no list of numbers.")
-        judged = Judgement(frozenset(says), row.get("worth") is True, row.get("outdated") is True)
+        says, helps = (_numbers(file, number, row, name) for name in ("says", "helps"))
+        judged = Judgement(says, helps, row.get("worth") is True, row.get("outdated") is True)
         found[str(row.get("memory"))] = judged
     _complete(file, found, ids)
     return found
+
+
+def _numbers(file: Path, number: int, row: dict[str, Any], name: str) -> frozenset[int]:
+    found = _list(file, number, row, name)
+    if not all(isinstance(one, int) for one in found):
+        raise InvalidInput("folder", f"{file}, line {number}: `{name}` is no list of numbers.")
+    return frozenset(found)
 
 
 def digest(files: Iterable[Path]) -> str:

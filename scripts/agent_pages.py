@@ -58,12 +58,15 @@ A coding agent worked in the sessions of one project and stored memories for its
 that these sessions taught, in the order of time, and the memories. Write one line of JSON for each memory into the
 file `{answers}` beside this page, such as
 
-    {{"memory": "12", "says": [3, 5], "worth": true, "outdated": false}}
+    {{"memory": "12", "says": [3, 5], "helps": [8], "worth": true, "outdated": false}}
 
 - `says`: the numbers of the lessons that the memory states, so that a reader who knows nothing else learns them
   from it. Other words are fine, but what matters in the lesson has to be there. A memory that says that a lesson is
   over does not state it. The list may be empty.
-- `worth`: whether a colleague who works on this project later is better off with this memory than without it.
+- `helps`: the numbers of lessons of which the memory states an essential part, where several memories together state
+  the whole lesson. The list may be empty.
+- `worth`: whether a colleague who works on this project later is better off with this memory than without it; of a
+  memory that was replaced, whether it was so until then.
 - `outdated`: whether the memory is no longer true at the end of the sessions, though it is stored as current. It is
   false for a memory that was replaced."""
 _PLANTED: Final = """## Texts that no memory may repeat

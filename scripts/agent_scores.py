@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import statistics
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,7 +13,7 @@ from rich.table import Table
 
 from agent_answers import Judgement
 from agent_steps import Had, Progress, Run, lessons_of
-from session_sets import SessionSet
+from session_sets import Place, SessionSet
 from store_sets import StoreSet
 
 SHARES: Final = ("kept", "worth it", "hits", "precision", "silence")
@@ -64,13 +65,21 @@ def _of_sessions(one: SessionSet, run: Run, judgements: dict[str, Judgement]) ->
     says = {
         number: {each.place for each in lessons if each.number in judged.says} for number, judged in judgements.items()
     }
+    helps = {
+        number: {each.place for each in lessons if each.number in judged.helps} for number, judged in judgements.items()
+    }
     own = [each for each in run.memories if each.own]
     keeps = {event.place for event in one.events if event.label == "keep"}
-    current = set().union(*(says.get(each.id, set()) for each in own if each.current))
+    over = {place for event in one.events for place in event.obsoletes}
+    kept = _kept(says, helps, [each.id for each in own if each.current])
+    kept |= over & _kept(says, helps, [each.id for each in own])
     planted = {each.place for each in lessons if each.planted}
     repeats = {number for number, places in says.items() if places & planted} | {*run.planted}
     outdated = {number for number, judged in judgements.items() if judged.outdated}
-    wanted = {ask.id: {number for number, places in says.items() if places & {*ask.wants}} for ask in one.asks}
+    wanted = {
+        ask.id: {number for number, places in says.items() if (places | helps[number]) & {*ask.wants}}
+        for ask in one.asks
+    }
     stale = {
         ask.id: outdated | {number for number, places in says.items() if places & {*ask.must_not}} - wanted[ask.id]
         for ask in one.asks
@@ -80,7 +89,7 @@ def _of_sessions(one: SessionSet, run: Run, judgements: dict[str, Judgement]) ->
     return {
         "lessons": len(keeps),
         "memories": len(own),
-        "kept": _share(len(current & keeps & events.keys()), len(keeps)),
+        "kept": _share(len(kept & keeps & events.keys()), len(keeps)),
         "worth it": _share(sum(judgements[each.id].worth for each in own), len(own)),
         **_of_prompts(run, asking, wanted, stale),
         "secrets stored": run.secrets,
@@ -90,6 +99,16 @@ def _of_sessions(one: SessionSet, run: Run, judgements: dict[str, Judgement]) ->
         "tokens of asks a session": _share(run.tokens.get("asks", 0), sessions),
         "tokens written a session": _share(run.tokens.get("written", 0), sessions),
     }
+
+
+def _kept(says: Mapping[str, set[Place]], helps: Mapping[str, set[Place]], ids: Iterable[str]) -> set[Place]:
+    """Return the lessons that a memory states alone, or two memories or more together."""
+    alone: set[Place] = set()
+    parts: Counter[Place] = Counter()
+    for number in ids:
+        alone |= says.get(number, set())
+        parts.update(says.get(number, set()) | helps.get(number, set()))
+    return alone | {place for place, count in parts.items() if count > 1}
 
 
 def _of_store(one: StoreSet, run: Run) -> Figures:

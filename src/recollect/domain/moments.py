@@ -57,7 +57,7 @@ class Action:
         return self._held[word]
 
     def leads(self, *first: str) -> list[str]:
-        """Return the words by which the moments that may fit it are looked up, each once: those in `first`, and its own."""
+        """Return the words by which moments that may fit it are looked up, each once: those in `first`, then its own."""
         found: dict[str, None] = {ANY: None}
         for text in (*(one.casefold() for one in first), self.text):
             for match in _WORD.finditer(text):
@@ -69,7 +69,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A moment that was read: its kind, the words that must stand in the action, and those that must not; casefolded."""
+    """A moment that was read: its kind, the words that must stand in the action and those that must not, casefolded."""
 
     kind: Kind
     words: tuple[str, ...]
@@ -123,8 +123,11 @@ def read(text: str) -> Moment:
 
 
 def _tidy(text: str) -> str:
+    """Return a moment with single spaces; without a kind it is a command that is about to run."""
     first, _, rest = " ".join(text.split()).partition(" ")
-    return f"{first.lower()} {rest}".strip()
+    if not first or first.lower() in set(Kind):
+        return f"{first.lower()} {rest}".strip()
+    return f"{Kind.RUN} {first} {rest}".strip()
 
 
 def _whole_pieces(word: str) -> Iterator[str]:
