@@ -18,9 +18,9 @@ HERE, THERE = "project:crew/engine", "project:crew/hull"
 PUSH = ("run git push --force", "edit deploy*")
 
 
-def led_to(store: Any, *leads: str, kind: Kind = Kind.RUN, **changes: Any) -> list[int]:
+def led_to(store: Any, *leads: str, kind: Kind = Kind.RUN, here: str = HERE, **changes: Any) -> list[int]:
     """Return the memories to whose moments these words lead."""
-    return [number for number, _ in store.records.moments(kind, [*leads, ANY], store.view(**changes))]
+    return [number for number, _ in store.records.moments(kind, [*leads, ANY], store.view(here, **changes))]
 
 
 def rows(store: Any) -> list[tuple[Any, ...]]:
@@ -32,7 +32,7 @@ def rows(store: Any) -> list[tuple[Any, ...]]:
 def test_a_moment_is_found_by_its_words(store: Any) -> None:
     """Both words must be there, of that kind; one that no whole word leads to is found by any."""
     one = store.add("Never force a push.", when=PUSH)
-    assert led_to(store, "git", "push") == led_to(store, "git", "force", "push") == []
+    assert led_to(store, "git", "push") == led_to(store, "git", "force") == []
     assert led_to(store, "force", "push", "x") == [one]
     assert led_to(store, "force", "push", kind=Kind.FAIL) == []
     assert led_to(store, "whatever", kind=Kind.EDIT) == [one]
@@ -52,7 +52,7 @@ def test_no_moment_of_another_scope_or_level_is_found(store: Any) -> None:
         transaction.delete(late)
         brief = transaction.insert(make_entry("Soon over.", when=PUSH, expires_at=soon))
     assert led_to(store, "force", "push") == [brief, new]
-    assert led_to(store, "force", "push", namespaces=(THERE,)) == [there]
+    assert led_to(store, "force", "push", here=THERE) == [there]
     assert led_to(store, "force", "push", sensitivities=EVERY_LEVEL) == [brief, new, private]
     store.clock.pass_days(1)
     assert led_to(store, "force", "push") == [new]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,11 @@ import pytest
 from sqlalchemy import event
 
 from callers import ADA
-from file_transfer import export, import_file
+from file_transfer import export_file, import_file
 from recollect import App, Settings
 from recollect.domain.lifecycle import Injection, LifecycleSettings
 from recollect.domain.origin import SaidBy
+from recollect.domain.transfer import ExportPage
 from recollect.errors import InvalidInput, SecretFound
 from recollect.sessions.session_state import SessionState, rebased
 from run_operations import OTHER, add, call_tool, do, shown
@@ -37,10 +37,10 @@ def edits(app: App, path: str, text: str = "", session: str = "s1", **fields: An
     return before(app, session=session, tool="Write", input={"file_path": path, "content": text}, **fields)
 
 
-def fails(app: App, output: str, command: str = "make test", session: str = "s1", **fields: Any) -> Injection:
+def fails(app: App, output: str, command: str = "make test", *, failed: bool = True) -> Injection:
     """Report a command that failed, and deliver what comes of it."""
-    given = {"tool": "Bash", "input": {"command": command}, "output": output, "failed": True} | fields
-    return delivered(app, do(app, "answer_tool", session_id=session, **given), session, deliver=True)
+    given = {"tool": "Bash", "input": {"command": command}, "output": output, "failed": failed}
+    return delivered(app, do(app, "answer_tool", session_id="s1", **given), "s1", deliver=True)
 
 
 def delivered(app: App, found: Injection, session: str, *, deliver: bool) -> Injection:
@@ -84,7 +84,7 @@ def test_a_failure_brings_up_how_it_was_solved(app: App) -> None:
     """The words stand in the command or its output, of a tool that failed; it comes before what was learnt otherwise."""
     one = add(app, "Redis must run: `just up redis`.", fact_type="case", when=["fail just test ECONNREFUSED 6379"])
     said = "Error: connect ECONNREFUSED 127.0.0.1:6379"
-    assert fails(app, said, "just test", failed=False, output="6379 ECONNREFUSED is what it says").text == ""
+    assert fails(app, "12 passed on 6379, none ECONNREFUSED", "just test", failed=False).text == ""
     assert fails(app, said, "just lint").reminded_ids == ()
     assert fails(app, said, "just test").reminded_ids == (str(one),)
 
@@ -110,7 +110,7 @@ def test_an_action_brings_up_at_most_two(app: App, clock: Any) -> None:
     assert before(app).text == ""
 
 
-def test_a_memory_comes_up_once_in_a_session(app: App) -> None:
+def test_a_memory_comes_up_once_in_a_session(app: App, clock: Any) -> None:
     """It does so although the index showed it, not again until the session is compacted, and in each session anew."""
     one = add(app, RULE, fact_type="decision", when=PUSH)
     index = do(app, "answer_start", session_id="s1", source="startup")
@@ -120,6 +120,7 @@ def test_a_memory_comes_up_once_in_a_session(app: App) -> None:
     assert before(app).memory_ids == (str(one),)
     assert before(app, "git push -f").text == ""
     assert before(app, session="s2").memory_ids == (str(one),)
+    clock.pass_days(0.1)
     do(app, "session_checkpoint", session_id="s1")
     assert before(app).memory_ids == (str(one),)
 
@@ -216,7 +217,7 @@ def test_what_fits_nothing_reads_once_and_writes_nothing(app: App) -> None:
     def noted(*args: Any) -> None:
         said.append(args[2].split()[0].upper())
 
-    engine = app.records._database._engine  # type: ignore[attr-defined]
+    engine = app.records._database.engine
     event.listen(engine, "before_cursor_execute", noted)
     try:
         assert before(app, "ls -la", session="new").text == ""
@@ -227,14 +228,13 @@ def test_what_fits_nothing_reads_once_and_writes_nothing(app: App) -> None:
 
 
 def test_every_way_in_takes_moments(app: App) -> None:
-    """The tools take them, an update replaces or removes them, and the same text again adds to them."""
+    """The tools take them, a new version or an update replaces or removes them, and neither does so unasked."""
     stored = call_tool(app, "memory", {"action": "remember", "content": RULE, "when": PUSH})
     one = stored.structured["id"]
     assert shown(app, int(one)).when == tuple(PUSH)
     call_tool(app, "memory", {"action": "remember", "content": RULE, "when": ["run git push --mirror"]})
-    assert shown(app, int(one)).when == (*PUSH, "run git push --mirror")
     do(app, "update_memory", id=one, tags=["git"])
-    assert len(shown(app, int(one)).when) == 3
+    assert shown(app, int(one)).when == ("run git push --mirror",)
     do(app, "update_memory", id=one, when=[])
     assert shown(app, int(one)).when == ()
     assert before(app).text == ""
@@ -243,10 +243,11 @@ def test_every_way_in_takes_moments(app: App) -> None:
     assert "Invalid when: `git push` begins with none of" in refused.texts[0]
 
 
-def test_joined_memories_have_no_more_moments_than_one_may_have(app: App) -> None:
-    """The same text with other moments keeps eight, those that were said last among them."""
-    one = add(app, RULE, when=[f"run old{number}" for number in range(8)])
-    assert add(app, RULE, when=["run new1", "run new2"]) == one
+def test_a_merge_has_no_more_moments_than_a_memory_may_have(app: App) -> None:
+    """A profile that grows keeps the moments of both, and of more than eight those that were said last."""
+    said = {"fact_type": "profile"}
+    one = add(app, "Ada leads the platform team.", when=[f"run old{number}" for number in range(8)], **said)
+    assert add(app, "Ada leads the platform team in Ghent.", when=["run new1", "run new2"], **said) == one
     assert shown(app, one).when == (*(f"run old{number}" for number in range(2, 8)), "run new1", "run new2")
 
 
@@ -269,11 +270,8 @@ def test_an_export_keeps_moments(app: App, tmp_path: Path, settings: Settings) -
     """What is imported from our own format comes up at the same moments."""
     add(app, RULE, fact_type="decision", when=PUSH)
     file = tmp_path / "export.jsonl"
-    file.write_text("\n".join(export(app)), encoding="utf-8")
+    export_file(app, file, ExportPage(), ADA)
     other = settings.model_copy(update={"home": tmp_path / "other"})
     with open_app(other, background=False) as fresh:
-        import_file(fresh, file)
-        assert lines(before(fresh)) == [f"- [1] {RULE} (decision, today)"]
-
-
-Made = Callable[..., Any]
+        import_file(fresh, file, ADA, own=True)
+        assert RULE in before(fresh).text
