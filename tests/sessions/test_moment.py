@@ -81,7 +81,7 @@ def test_an_edit_is_known_by_its_path_and_its_new_text(app: App) -> None:
 
 
 def test_a_failure_brings_up_how_it_was_solved(app: App) -> None:
-    """The words stand in the command or its output, of a tool that failed; it comes before what was learnt otherwise."""
+    """The words stand in the command line of a tool that failed, or in its output."""
     one = add(app, "Redis must run: `just up redis`.", fact_type="case", when=["fail just test ECONNREFUSED 6379"])
     said = "Error: connect ECONNREFUSED 127.0.0.1:6379"
     assert fails(app, "12 passed on 6379, none ECONNREFUSED", "just test", failed=False).text == ""

@@ -318,8 +318,8 @@ class Injection(Answer):
 
     `whole_ids` are those of the memories that stand there whole, or as far as they are shown at all. With `index` the
     text holds the index, in which most memories have a title only. With `ask` the text asks the agent to go on once.
-    `offered` is an earlier session whose notes nobody has stored, and which the text offers. `reminded_ids` are those of
-    the memories whose moment it was.
+    `offered` is an earlier session whose notes nobody has stored, and which the text offers. `reminded_ids` are the
+    memories whose moment it was.
     """
 
     text: str = ""

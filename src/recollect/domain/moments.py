@@ -57,7 +57,7 @@ class Action:
         return self._held[word]
 
     def leads(self, *first: str) -> list[str]:
-        """Return the words by which the moments that may fit it are looked up, each once: those in `first`, and its own."""
+        """Return the words by which moments that may fit it are looked up, each once: those in `first`, and its own."""
         found: dict[str, None] = {ANY: None}
         for text in (*(one.casefold() for one in first), self.text):
             for match in _WORD.finditer(text):
@@ -69,7 +69,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """A moment that was read: its kind, the words that must stand in the action, and those that must not; casefolded."""
+    """A moment that was read: its kind, and casefolded the words that must stand in the action or must not."""
 
     kind: Kind
     words: tuple[str, ...]
