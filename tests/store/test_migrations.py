@@ -142,9 +142,9 @@ def test_an_older_store_learns_where_moments_are_looked_up(empty: Database) -> N
         assert "moment" not in inspect(connection).get_table_names()
         connection.execute(text("INSERT INTO namespace (name) VALUES ('user:ada')"))
     migrate(empty)
+    command.check(configuration(empty))  # also compares the indexes
     with empty.reading() as connection:
-        [index] = inspect(connection).get_indexes("moment")
-        assert index["column_names"] == ["kind", "lead", "second", "memory_id"]
+        assert "moment" in inspect(connection).get_table_names()
         assert connection.execute(text("SELECT name FROM namespace")).scalars().all() == ["user:ada"]
 
 
