@@ -12,12 +12,14 @@ import pytest
 from callers import ADA
 from recollect import Caller
 from recollect.domain.lifecycle import Decision, Observation, Session
-from recollect.sessions.lessons import Trail
+from recollect.sessions.observations.notes import Trail
 from recollect.sessions.session_state import SessionState, rebased, state_of
 from recollect.store.sql.sessions import Sessions
 
 BOB = Caller(user="bob", team="crew", project="engine")
 ELSEWHERE = Caller(user="ada", team="crew", project="hull")
+KEEL = ("make keel", "the keel is iron")
+"""A failure that a trail tells of."""
 
 
 @pytest.fixture
@@ -129,7 +131,7 @@ def test_a_deleted_memory_takes_its_words_out_of_sessions(sessions: Sessions, st
     """The texts of observations that name it go, and what the state says of the session; digests and counts stay."""
     kept, other = store.add("The keel is iron."), store.add("The mast is oak.")
     one, apart = begun(sessions, store), begun(sessions, store, "s2")
-    state = {"seen": ["d"], "trail": {"task": "keel"}, "boundaries": [{"at": "2026-03-01", "keywords": ["keel"]}]}
+    state = {"seen": ["d"], "trail": {"open": ["keel"]}, "boundaries": [{"at": "2026-03-01", "keywords": ["keel"]}]}
     sessions.save(one.model_copy(update={"state": state}), [seen(store, summary="keel", memory_id=kept)])
     sessions.save(apart.model_copy(update={"state": state}), [seen(store, summary="mast", memory_id=other)])
     with store.records.writing("project:crew/engine", "ada") as transaction:
@@ -145,11 +147,11 @@ def test_a_deleted_memory_takes_its_words_out_of_sessions(sessions: Sessions, st
 def test_what_is_forgotten_while_an_event_is_handled_stays_forgotten(sessions: Sessions, store: Any) -> None:
     """Neither the state that an event began with nor what it notes of the memory brings the words back."""
     made = store.add("The keel is iron.")
-    state = SessionState(trail=Trail(task="keel"), seen=("d",)).model_dump(mode="json")
+    state = SessionState(trail=Trail(failure=KEEL), seen=("d",)).model_dump(mode="json")
     sessions.save(begun(sessions, store).model_copy(update={"state": state}), [seen(store, memory_id=made)])
     one, (after, change) = (
         begun(sessions, store),
-        an_event(state, trail=Trail(task="keel", open=("mast",)), seen=("e",)),
+        an_event(state, trail=Trail(failure=KEEL, open=("mast",)), seen=("e",)),
     )
     store.delete(made)
     said = seen(store, summary="keel", draft={"content": "The keel is iron, said again."}, memory_id=made)
@@ -164,7 +166,7 @@ def test_what_is_forgotten_while_an_event_is_handled_stays_forgotten(sessions: S
 
 def test_a_memory_that_an_event_made_and_that_is_gone_leaves_no_words(sessions: Sessions, store: Any) -> None:
     """A memory can be forgotten before the event that made it is written down."""
-    one, (_, change) = begun(sessions, store), an_event({}, trail=Trail(task="keel"))
+    one, (_, change) = begun(sessions, store), an_event({}, trail=Trail(failure=KEEL))
     made = store.add("The keel is iron.")
     store.delete(made)
     sessions.save(one, [seen(store, Decision.KEPT, summary="keel", memory_id=made)], change)
@@ -173,14 +175,14 @@ def test_a_memory_that_an_event_made_and_that_is_gone_leaves_no_words(sessions: 
 
 def test_what_is_masked_while_an_event_is_handled_stays_masked(sessions: Sessions, store: Any) -> None:
     """An event that began with words that are masked meanwhile does not write them again."""
-    state = SessionState(trail=Trail(task="keel")).model_dump(mode="json")
+    state = SessionState(trail=Trail(failure=KEEL)).model_dump(mode="json")
     sessions.save(begun(sessions, store).model_copy(update={"state": state}))
-    one, (_, change) = begun(sessions, store), an_event(state, trail=Trail(task="keel", open=("mast",)))
-    sessions.mask(one, lambda known: known | {"trail": {"task": "[redacted]"}})
+    one, (_, change) = begun(sessions, store), an_event(state, trail=Trail(failure=KEEL, open=("mast",)))
+    sessions.mask(one, lambda known: known | {"trail": {"failure": ["make keel", "[redacted]"]}})
     sessions.save(one, (), change)
     found = sessions.find(ADA, "s1")
     assert found is not None
-    assert found.state["trail"]["task"] == "[redacted]"
+    assert found.state["trail"]["failure"] == ["make keel", "[redacted]"]
 
 
 def test_a_memory_is_forgotten_while_it_is_noted(sessions: Sessions, store: Any) -> None:
@@ -188,7 +190,7 @@ def test_a_memory_is_forgotten_while_it_is_noted(sessions: Sessions, store: Any)
     for turn in range(8):
         made, one = store.add(f"The keel {turn} is iron."), begun(sessions, store, f"s{turn}")
         said = seen(store, summary="keel", memory_id=made)
-        _, change = an_event({}, trail=Trail(task="keel"))
+        _, change = an_event({}, trail=Trail(failure=KEEL))
         workers = [
             threading.Thread(target=store.delete, args=(made,)),
             threading.Thread(target=sessions.save, args=(one, [said], change)),

@@ -13,7 +13,7 @@ import pytest
 from places import DOCS
 from recollect.doors.agents import agents as agents_module
 from recollect.doors.agents.agents import Level, agents
-from recollect.doors.hook_events import CONTRACTS, LONGEST, OURS, PROMPT, START, TOOL
+from recollect.doors.hook_events import BEFORE, CONTRACTS, LONGEST, OURS, PROMPT, START, TOOL
 
 PAGE = (DOCS / "agents.md").read_text(encoding="utf-8")
 REPORTED = PAGE.partition("## Events")[2].partition("\n## ")[0]
@@ -23,6 +23,7 @@ INJECTED = {
     "at the start of a session, after a compaction": START,
     "after a command that failed": TOOL,
 }
+MOMENT = "before a command or an edit"
 TITLES = {one.title: name for name, one in agents().items()}
 
 
@@ -36,16 +37,17 @@ def rows() -> dict[str, dict[str, str]]:
 def test_the_table_is_that_of_the_contracts() -> None:
     """Each event, each file and where memories come before a prompt stand there for each agent, and nothing else."""
     told = rows()
-    assert set(told) == {*OURS, *INJECTED, "file for all projects", "file of one project"}
+    assert set(told) == {*OURS, *INJECTED, MOMENT, "file for all projects", "file of one project"}
     for name, contract in CONTRACTS.items():
         agent = agents()[name]
         assert agent.hooks is not None
         for event in OURS:
             names = [one for one in agent.hooks.events if contract.rules[one].event == event]
-            assert told[event][name] == ", ".join(f"`{one}`" for one in names)
+            assert told[event][name] == (", ".join(f"`{one}`" for one in names) or "none")
         takes = {contract.rules[one].event for one in contract.injects}
         for row, event in INJECTED.items():
             assert (told[row][name] != "no") is (event in takes)
+        assert told[MOMENT][name] == ("yes" if BEFORE in takes else "after it")
         user = re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", agent.places[Level.USER].hooks)
         assert told["file for all projects"][name] == f"`{user}`"
         assert told["file of one project"][name] == f"`{agent.places[Level.PROJECT].hooks}`"

@@ -33,7 +33,7 @@ STORE = (
 DUAL = ("memory_store", "memory_recall", "memory_forget", "memory_remember", "restore", "history")
 MORE = ("search_memories", "restore", "find_similar", "format_for_prompt", "forget_fact", "history", "stats")
 ALL = tuple(dict.fromkeys((*STORE, *DUAL, *MORE)))
-MOST = {"memory": 700, "store": 4_050, "dual": 1_300, "more": 1_700}
+MOST = {"memory": 750, "store": 4_150, "dual": 1_300, "more": 1_700}
 READING = {
     *("search_memories", "list_memories", "get_memory", "search_by_file", "search_by_concept", "get_timeline"),
     *("query_facts", "memory_recall", "find_similar", "format_for_prompt", "history", "stats"),

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from callers import ADA
 from clock import Clock
 from recollect import App, Settings
-from recollect.domain.enums import Scope
+from recollect.domain.enums import FactType, ObservationType, Scope, Source
 from recollect.domain.origin import Authority, SaidBy
 from recollect.domain.results import WriteStatus
 from recollect.errors import Forbidden, NotFound
-from recollect.search.injection import relevant
+from recollect.search.unasked import nearly_sure
 from run_operations import add, by_hand, call_tool, do, ill, listed, shown
 
 PAGE = ADA.saying(SaidBy.WEB, "https://docs.example.com/deploys")
@@ -84,8 +86,8 @@ def test_a_page_stands_before_no_prompt(app: App) -> None:
     """What a page says is found when asked for, below what a person told, and never unasked."""
     told, page = add(app, TOLD), add(app, CLAIM, PAGE)
     other = add(app, "The billing service has a cache of nine gigabytes, says the vendor.", PAGE)
-    assert [one.id for one in relevant(app, "From which branch do we deploy the billing service?", ADA)] == [told]
-    assert other not in [one.id for one in relevant(app, "How large is the cache of the billing service?", ADA)]
+    assert [one.id for one in nearly_sure(app, "From which branch do we deploy the billing service?", ADA)] == [told]
+    assert other not in [one.id for one in nearly_sure(app, "How large is the cache of the billing service?", ADA)]
     hits = do(app, "recall", query="branch that we deploy the billing service from").hits
     order = [hit.memory.id for hit in hits]
     assert order.index(told) < order.index(page)
@@ -112,7 +114,7 @@ def test_no_number_of_pages_crowds_out_what_was_told(app: App, limit: int) -> No
     pages(app, *(f"{asked} The answer {number} is: deploy from the branch canary-{number}." for number in range(60)))
     hits = do(app, "recall", query=asked, limit=limit).hits
     assert [hit.memory.id == told for hit in hits] == [True] + [False] * (limit - 1)
-    assert [one.id for one in relevant(app, asked, ADA)] == [told]
+    assert [one.id for one in nearly_sure(app, asked, ADA)] == [told]
 
 
 def test_a_weak_answer_from_outside_stands_before_nothing_that_was_told(app: App) -> None:
@@ -138,11 +140,32 @@ def test_what_was_observed_gives_way_to_what_was_told(app: App) -> None:
     file = ADA.saying(SaidBy.FILE, "AGENTS.md")
     seen = add(app, "Deploys of the billing service come from release-canary.", file)
     prompt = "From which branch do we deploy the billing service?"
-    assert [one.id for one in relevant(app, prompt, ADA)] == [seen]
+    assert [one.id for one in nearly_sure(app, prompt, ADA)] == [seen]
     told = add(app, TOLD)
-    assert [one.id for one in relevant(app, prompt, ADA)] == [told]
+    assert [one.id for one in nearly_sure(app, prompt, ADA)] == [told]
     text = do(app, "prompt_submit", session_id="s1", prompt=prompt).text
-    assert f"(Memory {seen}, from a file of this project: AGENTS.md, may say otherwise.)" in text
+    assert f"[{told}]" in text
+    assert "release-canary" not in text
+
+
+def test_only_a_rule_that_was_told_speaks_as_a_draft(app: App) -> None:
+    """What a hook noted is a draft, and speaks unasked only as a decision or a preference of a person or an agent."""
+    noted = shown(app, add(app, CLAIM, source=Source.HOOK))
+    for said_by, fact_type in product(SaidBy, FactType):
+        one = noted.model_copy(update={"said_by": said_by, "fact_type": fact_type})
+        told = said_by in (SaidBy.PERSON, SaidBy.ASSISTANT)
+        rule = told and fact_type in (FactType.DECISION, FactType.PREFERENCE)
+        assert (one.is_draft, one.is_rule, one.speaks_unasked) == (True, rule, rule)
+        approved = one.model_copy(update={"review": "approved"})
+        assert (approved.is_draft, approved.is_rule, approved.speaks_unasked) == (False, rule, True)
+
+
+def test_only_what_a_hook_noted_is_a_draft(app: App) -> None:
+    """What came in any other way was decided by somebody, and what sums a session up is none either."""
+    one = shown(app, add(app, CLAIM))
+    for source, kind in product(Source, (None, *ObservationType)):
+        found = one.model_copy(update={"source": source, "type": kind}).is_draft
+        assert found is (source is Source.HOOK and kind not in ("checkpoint", "session_summary"))
 
 
 def test_a_summary_has_the_least_authority_of_its_members(app: App, clock: Clock) -> None:
@@ -202,7 +225,7 @@ def test_what_has_no_origin_yet_is_told_by_its_way_in(app: App, settings: Settin
     by_hand(settings, f"{older}, source = 'hook' WHERE id = ?", page)
     by_hand(settings, f"{older} WHERE id = ?", person)
     assert [shown(app, one).authority for one in (person, page)] == [Authority.TOLD, Authority.OUTSIDE]
-    assert [one.id for one in relevant(app, "From which branch do we deploy the billing service?", ADA)] == [person]
+    assert [one.id for one in nearly_sure(app, "From which branch do we deploy the billing service?", ADA)] == [person]
 
 
 def test_the_inbox_decides(app: App) -> None:

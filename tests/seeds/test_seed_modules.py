@@ -110,7 +110,7 @@ def test_without_boundaries_capture_goes_on(app: App) -> None:
 
 def test_without_temporal_the_store_alone_answers(app: App) -> None:
     """A prompt gets what recall ranks best, without places by age."""
-    add(app, "The staging database is reset every night at two.", source="hook")
+    add(app, "The staging database is reset every night at two.")
     off = without(app, "temporal")
     asked = do(off, "prompt_submit", session_id="s1", prompt="When is the staging database reset?")
     assert "every night at two" in asked.text

@@ -11,8 +11,8 @@ from recollect.projects import ASKING, NAMES, asked_here
 
 
 def test_a_project_may_change_all_but_what_fades() -> None:
-    """The names that are read from files are those of the settings, but for what is kept and for how long."""
-    assert set(NAMES) == LifecycleSettings.model_fields.keys() - {"consolidate", "default_ttl_days", "max_captured"}
+    """The names that are read from files are those of the settings, but for whether people's memories fade too."""
+    assert set(NAMES) == LifecycleSettings.model_fields.keys() - {"consolidate"}
 
 
 def test_a_file_turns_nothing_on_that_the_environment_turns_off(tmp_path: Path) -> None:

@@ -9,9 +9,12 @@ import pytest
 from ranked_memories import NOW
 from recollect.sessions import boundaries
 from recollect.sessions.boundaries import OUTPUTS, Boundary, Window, observed
+from recollect.text.terms import jaccard, topic_words
 
 INVOICES = "The invoice parser reads invoice totals and tax rates from every invoice"
 MORE_INVOICES = "The invoice parser now reads tax rates of every invoice"
+KNOWN = "harbour violin copper glacier lantern meadow thunder pepper salt window orchard pebble ribbon oak reed".split()
+OTHER = "anchor candle desert engine forest garden".split()
 DEPLOYMENT = "Kubernetes cluster rollout failed: the ingress certificate of the cluster expired"
 
 
@@ -66,55 +69,75 @@ def test_an_output_that_says_nothing_changes_nothing(output: str) -> None:
     assert observed(window, output, NOW) == (window, None)
 
 
+@pytest.mark.parametrize(("words", "is_new"), [(6, False), (7, True)])
+def test_another_topic_begins_below_the_threshold(words: int, is_new: bool) -> None:
+    """One word of twenty in common, a Jaccard similarity of 0.05, is the same topic; one of twenty-one is another."""
+    assert boundaries.THRESHOLD == 0.05
+    window, _boundary = observed(Window(), " ".join(KNOWN), NOW)
+    prompt = " ".join([KNOWN[0], *OTHER][:words])
+    assert jaccard(topic_words(prompt), topic_words(" ".join(KNOWN))) == pytest.approx(1 / (14 + words))
+    assert (observed(window, prompt, NOW, prompt=True)[1] is not None) is is_new
+
+
 @pytest.mark.parametrize(("shared", "is_new"), [(1, False), (0, True)])
 def test_an_output_that_shares_words_goes_on(shared: int, is_new: bool) -> None:
     """An output of other words opens a topic; one that shares some with the topic so far does not."""
-    before = ["harbour", "violin", "copper", "glacier", "lantern"]
-    after = [*before[:shared], *["meadow", "thunder", "pepper", "saddle", "window"][: 5 - shared]]
-    assert boundaries.THRESHOLD == 0.25
+    before, after = KNOWN[:5], [*KNOWN[:shared], *OTHER][:5]
     assert bool(played(*[" ".join(before)] * OUTPUTS, " ".join(after))[-1]) is is_new
 
 
-def asked(prompt: str, minutes: float = 1, *, outputs: int = OUTPUTS) -> Boundary | None:
+def test_all_of_the_window_counts() -> None:
+    """What shares a word with any of the last five texts goes on, whatever the last of them says."""
+    texts = [" ".join(KNOWN[start : start + 3]) for start in range(0, 15, 3)]
+    window = Window(outputs=tuple(frozenset(topic_words(one)) for one in texts))
+    assert observed(window, " ".join([KNOWN[0], *OTHER[:4]]), NOW)[1] is None
+    assert observed(window, " ".join(OTHER[:5]), NOW)[1] is not None
+
+
+def asked(prompt: str, *, minutes: float = 1, outputs: int = OUTPUTS) -> Boundary | None:
     """Return the boundary before a prompt that comes so long after outputs about invoices."""
     window = Window()
     for _ in range(outputs):
         window, _boundary = observed(window, INVOICES, NOW)
-    return observed(window, prompt, NOW + timedelta(minutes=minutes), True)[1]
+    return observed(window, prompt, NOW + timedelta(minutes=minutes), prompt=True)[1]
 
 
+@pytest.mark.parametrize("minutes", [0, 2, 60])
+@pytest.mark.parametrize("outputs", [1, OUTPUTS])
 @pytest.mark.parametrize(
     "prompt",
     [
         "next: the ingress certificate of the cluster expired over night, look why the rollout did not renew it",
-        "different thing. kubernetes rollouts hang every night since the upgrade of the ingress on staging",
+        "the badge shows nothing for warehouse Bristol",
     ],
 )
-def test_a_prompt_that_opens_another_topic_is_a_boundary(prompt: str) -> None:
-    """A prompt of other words that says much after a pause begins a topic, however short the one before was."""
-    assert asked(prompt, 6) is not None
-    assert asked(prompt, 6, outputs=2) is not None
+def test_a_prompt_that_opens_another_topic_is_a_boundary(prompt: str, outputs: int, minutes: float) -> None:
+    """A prompt of other words begins a topic, however short the one before was and without any pause."""
+    found = asked(prompt, minutes=minutes, outputs=outputs)
+    assert found is not None
+    assert found.at == NOW + timedelta(minutes=minutes)
 
 
+@pytest.mark.parametrize("minutes", [1, 600])
 @pytest.mark.parametrize(
     "prompt",
     [
         "never round tax rates in the invoice parser, finance compares every total",
-        "take a row lock instead, no retries please",
-        "great, thanks, see you tomorrow then",
         "and now the invoice parser and its tax rates and totals from every invoice again",
+        "run the tests again please",
+        "thanks, that was it",
     ],
 )
-def test_a_prompt_that_goes_on_is_none(prompt: str) -> None:
-    """A rule, small talk and what is asked in the words of the topic belong to it."""
-    assert asked(prompt) is None
+def test_a_prompt_that_goes_on_is_none(prompt: str, minutes: float) -> None:
+    """What is said in the words of the topic, and what says less than three keywords, belong to it after any pause."""
+    assert asked(prompt, minutes=minutes) is None
 
 
-def test_a_pause_before_a_prompt_counts() -> None:
-    """The same prompt goes on after a minute and begins a topic after half an hour."""
-    prompt = "the badge shows nothing for warehouse Bristol"
-    assert asked(prompt, 0.5) is None
-    assert asked(prompt, 30) is not None
+def test_a_first_prompt_has_no_topic_before_it() -> None:
+    """A session that begins with a prompt begins without a boundary, and the prompt is its topic."""
+    window, boundary = observed(Window(), DEPLOYMENT, NOW, prompt=True)
+    assert boundary is None
+    assert len(window.outputs) == 1
 
 
 def test_the_window_slides() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -15,7 +14,7 @@ from recollect.domain.enums import FactType, Source
 from recollect.domain.enums import ObservationType as Kind
 from recollect.domain.lifecycle import CorrectObservation, LifecycleSettings, ShownObservation, SubmitPrompt, UseTool
 from recollect.domain.origin import SaidBy
-from recollect.sessions import capture, memorability, session_state
+from recollect.sessions.observations.notes import Trail
 from recollect.sessions.pipeline import passed
 from recollect.sessions.session_state import SessionState, correct_observation, state_of
 from run_operations import add, do, ill, listed, shown
@@ -81,7 +80,7 @@ def test_what_nobody_typed_is_at_most_a_report(app: App, said: str, typed: bool 
     assert [one for one in memories(app) if one.fact_type is FactType.DECISION] == []
     (seen,) = observations(app)
     assert RULE[:30] in seen.summary
-    assert all(line.find("from a report") > 0 for line in index_lines(app))
+    assert index_lines(app) == []
 
 
 def test_only_the_persons_part_of_a_prompt_is_theirs(app: App) -> None:
@@ -109,28 +108,66 @@ def test_a_rule_of_a_prompt_is_kept(app: App) -> None:
     assert kept.observed_at.isoformat() == "2026-03-01T10:00:00+00:00"
     (seen,) = observations(app)
     assert (seen.decision, seen.memory_id) == ("kept", str(kept.id))
-    assert "its meaning +" in seen.reason
-    prompt(app, "The retry limit is three. It was measured on the real machine, so it stays exactly as it is.")
+    assert seen.reason == "0.85: substance 0.58, salience 1.00, type 1.00, distinctiveness 1.00"
+    assert (seen.score, kept.importance) == (0.854, 0.89)
     prompt(app, "Find out why the test hangs. Never push to main.")
-    said = [one.content for one in memories(app)[1:]]
-    assert said[0].startswith("The retry limit is three.")
-    assert said[-1] == "Never push to main."
+    assert [one.content for one in memories(app)[1:]] == ["Never push to main."]
+
+
+@pytest.mark.parametrize(
+    ("said", "fact_type"),
+    [
+        ("Always answer me in German", FactType.DECISION),
+        ("By the way, I prefer zoneinfo over pytz everywhere", FactType.PREFERENCE),
+    ],
+)
+def test_a_rule_in_a_prompt_stands_in_the_index(app: App, said: str, fact_type: FactType) -> None:
+    """What a person lays down by the way is kept in their words, and the next session begins with it whole."""
+    prompt(app, said)
+    (kept,) = memories(app)
+    assert (kept.content, kept.fact_type, kept.type) == (said, fact_type, Kind.DECISION)
+    assert (kept.is_draft, kept.is_rule, kept.speaks_unasked) == (True, True, True)
+    assert index_lines(app) == [f"- [{kept.id}] {said} (decision, today)"]
+
+
+def test_a_complaint_is_no_decision(app: App) -> None:
+    """What a person reports of a failure is below the gate, and nothing of it stands before the next session."""
+    prompt(app, "The warm-up script can't connect to Redis, connection refused")
+    assert memories(app) == []
+    assert index_lines(app) == []
+    (seen,) = observations(app)
+    assert (seen.decision, seen.score) == ("dropped", 0.196)
 
 
 def test_what_a_tool_tells_is_kept_with_what_it_was_for(app: App) -> None:
-    """The memory of a measurement names the edit before it, the command, and the task."""
-    prompt(app, "the items list takes two seconds, find out why")
-    given = {
-        "file_path": "/shop/api/items.py",
-        "old_string": "select(Item)",
-        "new_string": "select(Item).options(selectinload(tags))",
-    }
-    do(app, "tool_post", session_id="s1", tool="Edit", input=given, output="updated", folder="/shop")
+    """The draft of a measurement has the agent's words for it and what came out; its command is the evidence."""
     noted = ran(app, *MEASURED, folder="/shop")
     kept = shown(app, int(noted.memory_id))
-    for part in ("items list takes two seconds", "api/items.py", "selectinload(tags)", "118 ms instead of 1830 ms"):
-        assert part in kept.content
-    assert kept.files_modified == ("api/items.py",)
+    assert kept.content == f"Measure the items list: {' '.join(MEASURED[2].split())}"
+    assert (kept.type, kept.subtitle, kept.trust) == (Kind.DISCOVERY, "`python bench.py /items`", 0.6)
+    assert (kept.said_by, kept.came_from) == (SaidBy.COMMAND, "python bench.py /items")
+    assert kept.is_draft
+
+
+def edit(app: App, session: str = "s1") -> Any:
+    """Report an edit that nobody would look for again."""
+    given = {"file_path": "/shop/api/items.py", "old_string": "a = 1", "new_string": "a = 2"}
+    return do(app, "tool_post", session_id=session, tool="Edit", input=given, output="updated", folder="/shop")
+
+
+def test_a_proof_takes_the_place_of_the_failure(app: App) -> None:
+    """A command that passes after an edit is a bug that was fixed, with the file; the failure's draft becomes that."""
+    failed = ran(app, *FAILED, folder="/shop")
+    assert shown(app, int(failed.memory_id)).type is Kind.DISCOVERY
+    edit(app)
+    passes = ran(app, FAILED[0], FAILED[1], "Running upgrade 41d0 -> b80e", folder="/shop")
+    assert passes.memory_id == failed.memory_id
+    assert passes.reason.endswith(f"; a new version of memory {failed.memory_id}")
+    (kept,) = memories(app)
+    assert (kept.type, kept.files_modified) == (Kind.BUGFIX, ("api/items.py",))
+    assert kept.content.endswith("passes after a change of api/items.py")
+    assert "new enum values must be committed" in kept.content
+    assert state(app).trail == Trail()
 
 
 @pytest.mark.parametrize(
@@ -163,29 +200,6 @@ def test_what_is_below_the_gate_can_be_kept_by_hand(app: App) -> None:
     assert "broken anchor" in memories(app)[0].content
 
 
-def test_without_the_model_less_is_kept_and_the_rest_waits(
-    open_store: Callable[..., App], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What only the meaning can tell waits with the session, and is kept as of then once the model is there."""
-    app = open_store()
-    monkeypatch.setattr(memorability, "meanings", lambda *_: None)
-    monkeypatch.setattr(session_state, "meanings", lambda *_: None)
-    monkeypatch.setattr(capture, "awaited", lambda _: True)
-    prompt(app, f"Look at the log. {RULE}", at="2026-03-01T10:00:00Z")
-    ran(app, *FAILED, at="2026-03-01T10:01:00Z")
-    assert {(one.decision, one.reason) for one in observations(app)} == {
-        ("dropped", "it waits for the embedding model")
-    }
-    monkeypatch.undo()
-    do(app, "session_start", session_id="s2", source="startup")
-    kept = memories(app)
-    assert kept[0].content == RULE
-    assert kept[0].observed_at is not None
-    assert kept[0].observed_at.isoformat() == "2026-03-01T10:00:00+00:00"
-    assert "its meaning +" in observations(app)[0].reason
-    assert not state(app).waits
-
-
 def test_a_secret_is_masked_wherever_it_goes(app: App) -> None:
     """The lesson is stored without the secret, and the session's own tables do not hold it either."""
     secret = "AKIA" + "Q7RT2MZX4WPLN9KD"[:16]
@@ -202,6 +216,24 @@ def test_a_secret_is_masked_wherever_it_goes(app: App) -> None:
     for text in (kept.model_dump_json(), session.model_dump_json(), str(app.sessions.observations(session))):
         assert secret not in text
         assert secret.lower() not in text
+
+
+def test_a_proof_quotes_no_secret(app: App) -> None:
+    """What failed is kept for the proof without the secret in it, and so is the comment of the edit between."""
+    secret = "AKIA" + "Q7RT2MZX4WPLN9KD"[:16]
+    ran(app, "make upload", "Upload the parts", f"UploadError: the key {secret} may not write to the bucket of parts")
+    given = {
+        "file_path": "/shop/a.py",
+        "old_string": "",
+        "new_string": f"# The key {secret} is of the old account.\nx()",
+    }
+    do(app, "tool_post", session_id="s1", tool="Edit", input=given, output="updated", folder="/shop")
+    passes = ran(app, "make upload", "Upload the parts", "all parts are there")
+    assert "may not write to the bucket of parts: passes after a change of" in shown(app, int(passes.memory_id)).content
+    session = app.sessions.find(ADA, "s1")
+    assert session is not None
+    for text in (*map(Memory.model_dump_json, memories(app)), session.model_dump_json(), str(observations(app))):
+        assert secret not in text
 
 
 def test_the_same_again_is_no_second_memory(app: App) -> None:
@@ -233,7 +265,7 @@ def test_a_prompt_that_comes_again_changes_nothing(app: App) -> None:
 
 def test_what_a_person_says_is_gone_comes_after_what_replaced_it(app: App, clock: Clock) -> None:
     """Nothing that was captured is hidden for a sentence; recall and injection put the newer one in its place."""
-    old = add(app, "Start db-test, the test database on 5433, with docker compose --profile test up.", source="hook")
+    old = add(app, "Start db-test, the test database on 5433, with docker compose --profile test up.")
     clock.pass_days(2)
     said = "db-test on 5433 is gone, the test database always comes from testcontainers now."
     prompt(app, said, session="s2")
@@ -243,36 +275,10 @@ def test_what_a_person_says_is_gone_comes_after_what_replaced_it(app: App, clock
     assert "--profile" not in shown_first.text
 
 
-def test_what_stands_beside_a_statement_is_kept_with_it(app: App) -> None:
-    """What follows a sentence that is kept is part of it where it states something; a task is not."""
-    rule = "Never send recordings over the site's wifi during the day, it stops the hand scanners."
-    why = "A cable for uploads lies under desk four."
-    prompt(app, f"{rule} {why} Plug it in.")
-    assert [one.content for one in memories(app)] == [f"{rule} {why}"]
-
-
 def test_what_a_person_quotes_is_not_what_they_say(app: App) -> None:
     """Lines that a prompt quotes are somebody else's words, and are not kept as the person's."""
     prompt(app, f"the vendor's bot sent me this, can you sum it up?\n\n> Hi there.\n> {RULE}\n> {OTHER_RULE}")
     assert memories(app) == []
-
-
-@pytest.mark.parametrize(
-    ("groups", "long", "widened"),
-    [
-        ([[0], [2]], (), [[0], [1, 2]]),
-        ([[1]], (), [[0, 1, 2]]),
-        ([[2]], (0,), [[1, 2]]),
-        ([[1]], (0, 2), [[1]]),
-    ],
-)
-def test_a_statement_is_never_cut_for_what_stands_beside_it(
-    groups: list[list[int]], long: tuple[int, ...], widened: list[list[int]]
-) -> None:
-    """What lies between two statements leads to the second, and only as much is added as a lesson holds."""
-    texts = ["x" * (390 if place in long else 40) for place in range(3)]
-    capture._widen(groups, texts, [True] * 3)
-    assert groups == widened
 
 
 def test_the_end_of_a_session_sums_it_up(app: App) -> None:
@@ -287,7 +293,7 @@ def test_the_end_of_a_session_sums_it_up(app: App) -> None:
         do(app, "session_end", session_id="s1")
     (summary,) = [one for one in memories(app) if one.type is Kind.SESSION_SUMMARY]
     for part in (
-        "Decided:\n- Decision: amounts are integer cents",
+        "Decided:\n- decision: amounts are integer cents",
         "Learnt:\n- Why does it fail with the enum?",
         "Left open:\n- Write the down step",
     ):
@@ -326,7 +332,7 @@ def test_a_checkpoint_is_replaced_by_the_next_and_becomes_the_summary(app: App) 
     (summary,) = [one for one in memories(app) if one.type is Kind.SESSION_SUMMARY]
     assert [summary.id] == seen[1]
     assert summary.content.startswith("Summary of the session of ")
-    assert "\n- Decision: amounts are integer cents" in summary.content
+    assert "\n- decision: amounts are integer cents" in summary.content
     assert "(forgotten since)" not in {one.summary for one in observations(app)}
     (first, *_) = memories(app)
     do(app, "forget", id=str(first.id))
@@ -375,12 +381,16 @@ def test_without_memorability_every_candidate_is_kept(app: App) -> None:
     with_settings(app, UseTool(session_id="s1", tool="Bash", output="the index has a broken anchor"), off)
     with_settings(app, UseTool(session_id="s1", tool="Glob", output="a.py"), off)
     assert len(memories(app)) == 1
-    assert [one.reason for one in observations(app)] == ["everything is kept", "it is a search of the code"]
+    assert [(one.decision, one.reason.partition(":")[0]) for one in observations(app)] == [
+        ("kept", "0.24"),
+        ("dropped", "it is a search of the code"),
+    ]
+    with_settings(app, SubmitPrompt(session_id="s1", prompt="The mast is oak. The sail is red."), off)
+    assert [one.content for one in memories(app)[1:]] == ["The mast is oak.", "The sail is red."]
 
 
 def test_a_session_begins_with_an_empty_trail(app: App) -> None:
-    """What another run of the session did before is not taken for the reason of what comes now; a resumed one goes "
-    "on."""
+    """What another run of the session did before is no reason of what comes now; a resumed one goes on."""
     ran(app, *FAILED)
     do(app, "session_start", session_id="s1", source="resume")
     assert state(app).trail.failure is not None
@@ -395,7 +405,7 @@ def test_the_trail_keeps_no_secret_that_stood_behind_an_option(app: App, command
     """Only the whole command shows that a word of it is a password: it is masked before the trail takes words of it."""
     secret = "Lkj83" + "hfQwz3"
     ran(app, command.format(secret), "Connect", "ValueError: this cannot be done because of that")
-    assert state(app).trail.commands
+    assert state(app).trail.failure is not None
     assert secret not in state(app).model_dump_json()
     assert secret not in "".join(one.model_dump_json() for one in memories(app))
 

@@ -117,8 +117,15 @@ def test_a_summary_is_shorter_and_says_it_once() -> None:
 def test_the_summary_keeps_what_the_members_have() -> None:
     """Every tag, concept and file once, the highest importance, the mean trust and the strictest level."""
     one, other = (
-        a_memory(tags=("a", "b"), files_read=("x.py",), importance=0.2, trust=0.4),
-        a_memory(tags=("b", "c"), files_modified=("y.py",), concepts=(Concept.GOTCHA,), importance=0.9, trust=0.8),
+        a_memory(tags=("a", "b"), files_read=("x.py",), when=("run make a",), importance=0.2, trust=0.4),
+        a_memory(
+            tags=("b", "c"),
+            files_modified=("y.py",),
+            concepts=(Concept.GOTCHA,),
+            when=("edit y.py",),
+            importance=0.9,
+            trust=0.8,
+        ),
     )
     kept = kept_fields([one, other.model_copy(update={"sensitivity": Sensitivity.PRIVATE})])
     assert kept.pop("trust") == pytest.approx(0.4)
@@ -127,6 +134,7 @@ def test_the_summary_keeps_what_the_members_have() -> None:
         "concepts": (Concept.GOTCHA,),
         "files_read": ("x.py",),
         "files_modified": ("y.py",),
+        "when": ("run make a", "edit y.py"),
         "importance": 0.9,
         "sensitivity": Sensitivity.PRIVATE,
         "fact_type": FactType.GENERAL,

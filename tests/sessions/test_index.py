@@ -225,9 +225,17 @@ def _of_a_tool(app: App) -> None:
     add(app, SECRET, ADA.saying(SaidBy.TOOL, "mcp__hub__issue"), category="zephyr", tags=["zephyr"])
 
 
+def _a_draft(app: App) -> None:
+    add(app, SECRET, ADA.saying(SaidBy.COMMAND, "make"), category="zephyr", tags=["zephyr"], source="hook")
+
+
+def _a_draft_of_a_person(app: App) -> None:
+    add(app, SECRET, category="zephyr", tags=["zephyr"], source="hook")
+
+
 UNSEEN = [
     *(_private, _secret, _of_another_team, _of_another_project, _of_another_user, _expired, _forgotten, _deleted),
-    *(_buried, _replaced, _from_the_web, _imported, _of_a_foreign_file, _of_a_tool),
+    *(_buried, _replaced, _from_the_web, _imported, _of_a_foreign_file, _of_a_tool, _a_draft, _a_draft_of_a_person),
 ]
 
 
@@ -240,6 +248,33 @@ def test_what_may_not_speak_has_no_line_and_no_topic(app: App, hide: Callable[[A
     assert "quokka" in found
     assert "zephyr" not in found
     assert "stored" not in found
+
+
+def test_however_many_drafts_there_are_none_is_counted(app: App) -> None:
+    """What the last line says of the rest is of what people and agents told, not of what was noted by the way."""
+    add(app, "The mascot is a quokka named Zerline.", importance=1.0)
+    fill(app, 400, source="hook")
+    text = read(app).text
+    assert len(lines(text)) == 1
+    assert "stored" not in text
+
+
+def test_drafts_push_nothing_out_of_the_index(app: App, clock: Clock) -> None:
+    """What somebody told has its line, however many newer drafts with more importance there are."""
+    told = add(app, "The mascot is a quokka named Zerline.", importance=0.5)
+    clock.pass_days(1)
+    fill(app, 400, source="hook", importance=0.8)
+    assert read(app).memory_ids == (told,)
+
+
+def test_a_draft_that_is_a_persons_rule_is_whole(app: App) -> None:
+    """A rule stands among the rules though nobody has stored it yet; the same words of a command do not."""
+    told = rule(app, importance=0.9)
+    noted = rule(app, "Commits are squashed, as the history is read by people.", source="hook")
+    said = "Branches are named after their ticket."
+    add(app, said, ADA.saying(SaidBy.COMMAND), fact_type="decision", trust=0.9, source="hook")
+    found = read(app)
+    assert found.memory_ids == found.whole_ids == (told, noted)
 
 
 def test_what_was_merged_has_no_line(app: App, settings: Settings) -> None:

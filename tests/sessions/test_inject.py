@@ -9,6 +9,7 @@ import pytest
 from callers import ADA
 from recollect import App
 from recollect.domain.lifecycle import CheckpointSession, Injection, LifecycleSettings, SubmitPrompt
+from recollect.search.unasked import LEAST
 from recollect.sessions import pipeline
 from recollect.sessions.pipeline import STAGES, passed, prompt_submit
 from run_operations import OTHER, add, do
@@ -99,7 +100,7 @@ def test_what_the_session_kept_is_known(app: App, monkeypatch: pytest.MonkeyPatc
     """What was captured since the last compaction is in front of the agent; what was captured before is not."""
     one = fill(app)
     seen: list[set[int]] = []
-    monkeypatch.setattr(pipeline, "relevant_and_denied", lambda *given: (seen.append(set(given[3])) or [], {}))
+    monkeypatch.setattr(pipeline, "nearly_sure", lambda *given: seen.append(set(given[3])) or [])
     context, _ = passed(app, SubmitPrompt(session_id="s1", prompt=PROMPT), ADA, ())
     context.update(kept=(one,))
     pipeline.inject(context)
@@ -137,23 +138,25 @@ def test_what_was_replaced_never_stands_as_current(app: App, clock: Clock) -> No
     assert ask(app, session="s3").memory_ids == (newest.id,)
 
 
-def test_what_changed_replaces_what_was_near_the_prompt(app: App, clock: Clock) -> None:
-    """A prompt that asks for neither is shown what holds now; a change of another subject's replaces nothing."""
-    old = add(app, "Long training runs go on the GPU box kelder, card 1; card 0 is Pieter's.", session_id="a")
-    other = add(app, "The upload limit for avatars is 2 MB.", session_id="a")
+def test_a_change_of_another_subject_replaces_nothing(app: App, clock: Clock) -> None:
+    """What somebody said later of something else neither hides what holds nor stands beside it."""
+    avatars = add(app, "The upload limit for avatars is 2 MB.", session_id="a")
     clock.pass_days(8)
-    new = add(
-        app,
-        "The GPU box kelder is gone: long training runs go through Slurm on zolder, which has one card.",
-        session_id="b",
-    )
     add(app, "The upload limit for invoices is now 20 MB.", session_id="b")
     for note in NOTES:
         add(app, note)
-    shown = ask(app, "start long training runs tonight, may I take card 1?").memory_ids
-    assert str(new) in shown
-    assert str(old) not in shown
-    assert str(other) in ask(app, "show the upload limit beside the picker for avatars").memory_ids
+    assert ask(app, "show the upload limit beside the picker for avatars").memory_ids == (str(avatars),)
+
+
+def test_what_matches_doubtfully_stands_before_no_prompt(app: App) -> None:
+    """What recall shows to whoever asks, with a match of less than a half, is left out unasked."""
+    add(app, "The GPU box kelder is gone: long training runs go through Slurm on zolder, which has one card.")
+    for note in NOTES:
+        add(app, note)
+    prompt = "start long training runs tonight, may I take card 1?"
+    (hit,) = do(app, "recall", query=prompt).hits
+    assert 0.2 <= hit.match < LEAST == 0.5
+    assert ask(app, prompt) == Injection()
 
 
 def test_an_instruction_is_not_passed_on(app: App) -> None:
@@ -198,7 +201,7 @@ def test_scales_share_the_places(app: App, clock: Clock, monkeypatch: pytest.Mon
     clock.pass_days(3)
     ids = [*(add(app, f"Retry rule {number} says wait {number * 7} seconds.") for number in range(8)), old]
     found = [do(app, "get_memory", id=str(one)) for one in ids]
-    monkeypatch.setattr(pipeline, "relevant_and_denied", lambda app, prompt, caller, known: (found, {}))
+    monkeypatch.setattr(pipeline, "nearly_sure", lambda app, prompt, caller, known: found)
     assert ask(app).memory_ids == tuple(map(str, [*ids[:4], old]))
     context, _ = passed(app, SubmitPrompt(session_id="s2", prompt=PROMPT), ADA, ())
     context.settings = LifecycleSettings(modules_off="temporal")

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from recollect.domain.lifecycle import LifecycleSettings
-from recollect.sessions.boundaries import settings_in
+from recollect.sessions.project_settings import settings_in
 
 DEFAULTS = LifecycleSettings()
 
@@ -46,6 +46,25 @@ def test_any_file_of_the_project_turns_a_switch_off(project: Path, name: str) ->
     found = settings_in(str(project), DEFAULTS)
     assert getattr(found, name) is False
     assert (found.token_budget, found.max_inject_count) == (DEFAULTS.token_budget, 3)
+
+
+@pytest.mark.parametrize("name", ["max_memories", "max_captured"])
+def test_a_project_says_how_many_drafts_it_keeps_and_how_long(project: Path, name: str) -> None:
+    """Both names of the number count, the specification's and ours, in either file."""
+    write(project / "recollect.toml", f"default_ttl_days = 30\n{name} = 200\n")
+    found = settings_in(str(project), DEFAULTS)
+    assert (found.default_ttl_days, found.max_captured) == (30.0, 200)
+    (project / "recollect.toml").unlink()
+    write(project.parents[1] / "pyproject.toml", f"[tool.recollect]\n{name} = 7\n")
+    found = settings_in(str(project), DEFAULTS)
+    assert (found.default_ttl_days, found.max_captured) == (90.0, 7)
+
+
+@pytest.mark.parametrize("text", ["default_ttl_days = -1\n", "max_memories = -1\n", 'max_captured = "many"\n'])
+def test_a_number_that_is_none_changes_nothing(project: Path, text: str) -> None:
+    """A term or a number below nothing, and a word, leave both as they are."""
+    write(project / "recollect.toml", text)
+    assert settings_in(str(project), DEFAULTS) == DEFAULTS
 
 
 def test_nothing_above_the_checkout_is_read(project: Path) -> None:

@@ -35,6 +35,23 @@ def test_boundaries_are_facts_that_hold_side_by_side(app: App) -> None:
     assert len(do(app, "show_session", session_id="s1").boundaries) == 2
 
 
+def test_topics_change_without_a_pause(app: App) -> None:
+    """Three prompts about three things within two minutes are three topics: two boundaries, with their times."""
+    for second, said in (
+        (0, "the label printer prints every parcel label twice since the update"),
+        (55, "the kubernetes ingress certificate expired over night, look why"),
+        (110, "translate the onboarding mail for customers in Portugal"),
+    ):
+        asked(app, said, f"2026-03-01T09:{second // 60:02}:{second % 60:02}Z")
+    found = do(app, "query_facts", subject="session:s1", predicate="boundary_at").facts
+    assert [one.partition(" ")[0] for one in sorted(fact.object for fact in found)] == [
+        "2026-03-01T09:00:55Z",
+        "2026-03-01T09:01:50Z",
+    ]
+    shown = do(app, "show_session", session_id="s1").boundaries
+    assert ["ingress" in shown[0], "portugal" in shown[1], len(shown)] == [True, True, 2]
+
+
 def test_going_on_is_no_boundary(app: App) -> None:
     """Outputs of one topic and a rule about it leave no fact."""
     invoices(app, 9)

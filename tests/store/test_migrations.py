@@ -135,6 +135,19 @@ def test_a_store_of_the_first_release_comes_to_head(empty: Database) -> None:
     assert revision(empty) == HEAD
 
 
+def test_an_older_store_learns_where_moments_are_looked_up(empty: Database) -> None:
+    """A store from before moments gets the table and its index, and its rows stay."""
+    command.upgrade(configuration(empty), "9")
+    with empty.writing() as connection:
+        assert "moment" not in inspect(connection).get_table_names()
+        connection.execute(text("INSERT INTO namespace (name) VALUES ('user:ada')"))
+    migrate(empty)
+    command.check(configuration(empty))  # also compares the indexes
+    with empty.reading() as connection:
+        assert "moment" in inspect(connection).get_table_names()
+        assert connection.execute(text("SELECT name FROM namespace")).scalars().all() == ["user:ada"]
+
+
 def test_a_revision_adds_a_column_where_it_is_missing(empty: Database) -> None:
     """A column that a revision adds is as the tables declare it, and may be there, as in a new PostgreSQL database."""
     migrate(empty)

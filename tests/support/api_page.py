@@ -41,6 +41,7 @@ decides](concepts.md#how-recall-decides)); `parts` add up to `score`, and `signa
      "title": "Production deploys go out on Tuesday mornings", "subtitle": "",
      "abstract": "Production deploys go out on Tuesday mornings",
      "overview": "Production deploys go out on Tuesday mornings", "files_read": [], "files_modified": [],
+     "when": [],
      "session_id": null, "project": null, "discovery_tokens": null, "observed_at": null, "ttl_days": null,
      "speaker": null, "position": null, "id": "1", "namespace": "project:crew/shop", "author": "ada",
      "content_hash": "9e6e14860094e0d70c3d0e93da5039e2687204c2fbe201b3a8d2ad5ec83ab192",

@@ -39,6 +39,11 @@ BASE = {"claude-code": CLAUDE, "codex": CODEX, "cursor": CURSOR, "gemini-cli": G
 Case = tuple[str, str, dict[str, Any], str, dict[str, Any]]
 
 
+def _late(name: str, given: dict[str, Any], output: str, *, failed: bool = False) -> dict[str, Any]:
+    """Return the fields of a tool's use by an agent that takes no context before it."""
+    return _tool(name, given, output, failed=failed) | {"also_before": True}
+
+
 def _tool(name: str, given: dict[str, Any], output: str, *, failed: bool = False) -> dict[str, Any]:
     return {"tool": name, "input": given, "output": output, "failed": failed}
 
@@ -51,6 +56,20 @@ CASES: list[Case] = [
         {"prompt": "Write a test"},
         "prompt:submit",
         {"prompt": "Write a test", "transcript": "/home/ada/.claude/projects/x/abc123.jsonl"},
+    ),
+    (
+        "claude-code",
+        "PreToolUse",
+        {"tool_name": "Bash", "tool_input": {"command": "npm test"}, "tool_use_id": "toolu_1"},
+        "tool:pre",
+        {"tool": "Bash", "input": {"command": "npm test"}},
+    ),
+    (
+        "codex",
+        "PreToolUse",
+        {"tool_name": "apply_patch", "tool_input": {"command": "*** Begin Patch"}, "tool_use_id": "call_1"},
+        "tool:pre",
+        {"tool": "apply_patch", "input": {"command": "*** Begin Patch"}},
     ),
     (
         "claude-code",
@@ -161,7 +180,7 @@ CASES: list[Case] = [
             "duration": 5432,
         },
         "tool:post",
-        _tool("Bash", {"command": "npm test"}, "All tests passed"),
+        _late("Bash", {"command": "npm test"}, "All tests passed"),
     ),
     (
         "cursor",
@@ -213,7 +232,7 @@ CASES: list[Case] = [
             "tool_response": {"llmContent": "ok", "returnDisplay": "ok!"},
         },
         "tool:post",
-        _tool("Bash", {"command": "go test"}, "ok"),
+        _late("Bash", {"command": "go test"}, "ok"),
     ),
     (
         "gemini-cli",
@@ -235,7 +254,7 @@ CASES: list[Case] = [
             "tool_response": {"output": "FAIL", "exit_code": 1},
         },
         "tool:post",
-        _tool("Bash", {"command": "go test"}, "FAIL", failed=True),
+        _late("Bash", {"command": "go test"}, "FAIL", failed=True),
     ),
     ("opencode", "Stop", {"last_assistant_message": "Hi."}, "turn:end", {"output": "Hi.", "continued": False}),
     ("opencode", "PreCompact", {}, "session:checkpoint", {}),

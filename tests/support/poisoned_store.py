@@ -124,7 +124,7 @@ class Told:
                 asked = {"url": f"https://{BAD}/{number}", "prompt": "moorings"}
                 do(self.app, "tool_post", session_id="s1", tool="WebFetch", input=asked, output=f"{said}\n" * 3)
                 do(self.app, "session_checkpoint", session_id="s1")
-        do(self.app, "prompt_submit", session_id="s1", prompt="We always tow with the blue rope.")
+        do(self.app, "prompt_submit", session_id="s1", prompt="Only the pilot may tow, with the blue rope.")
         do(self.app, "session_end", session_id="s1")
 
     def _similar(self) -> None:

@@ -239,7 +239,7 @@ Concepts = Annotated[
 Tags = Annotated[Names, BeforeValidator(_split_commas), BeforeValidator(_parse_json_list)]
 Files = Annotated[Names, BeforeValidator(_wrap_text), BeforeValidator(_parse_json_list)]
 When = Annotated[
-    tuple[Annotated[str, StringConstraints(strict=True), Storable], ...],
+    tuple[Annotated[str, StringConstraints(strip_whitespace=True, strict=True), Storable], ...],
     Field(max_length=200),
     AfterValidator(moments.tidy),
     BeforeValidator(_wrap_text),

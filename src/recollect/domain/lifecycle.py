@@ -148,26 +148,30 @@ class SubmitPrompt(SessionEvent):
     )
 
 
-class ToolEvent(SessionEvent):
-    """A tool of an agent, and what it is given."""
+_ToolName = Annotated[fields.Name, Field(description="Name of the tool")]
+_ToolInput = Annotated[
+    dict[str, Any],
+    AfterValidator(lambda value: _storable(value)),
+    Field(default_factory=dict, description="What the tool was given"),
+]
 
-    tool: fields.Name = Field(description="Name of the tool")
-    input: Annotated[dict[str, Any], AfterValidator(lambda value: _storable(value))] = Field(
-        default_factory=dict, description="What the tool was given"
-    )
 
-
-class BeforeTool(ToolEvent):
+class BeforeTool(SessionEvent):
     """A tool is about to run."""
 
     event: ClassVar[str] = "tool:pre"
 
+    tool: _ToolName
+    input: _ToolInput
 
-class UseTool(ToolEvent):
+
+class UseTool(SessionEvent):
     """A tool has run; also what an assistant or a subagent reported, as the tools `Assistant` and `Task`."""
 
     event: ClassVar[str] = "tool:post"
 
+    tool: _ToolName
+    input: _ToolInput
     output: Annotated[str, Field(max_length=MAX_OUTPUT), AfterValidator(refuse_unstorable)] = Field(
         default="", description="What the tool wrote"
     )
@@ -314,8 +318,8 @@ class Injection(Answer):
 
     `whole_ids` are those of the memories that stand there whole, or as far as they are shown at all. With `index` the
     text holds the index, in which most memories have a title only. With `ask` the text asks the agent to go on once.
-    `offered` is an earlier session whose notes nobody has stored, and which the text offers. `reminded_ids` are those of
-    the memories whose moment it was.
+    `offered` is an earlier session whose notes nobody has stored, and which the text offers. `reminded_ids` are the
+    memories whose moment it was.
     """
 
     text: str = ""

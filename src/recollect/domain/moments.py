@@ -57,7 +57,7 @@ class Action:
         return self._held[word]
 
     def leads(self, *first: str) -> list[str]:
-        """Return the words by which moments that may fit it are looked up, each once: those in `first`, then its own."""
+        """Return the words by which moments that may fit it are looked up, each once; those in `first` first."""
         found: dict[str, None] = {ANY: None}
         for text in (*(one.casefold() for one in first), self.text):
             for match in _WORD.finditer(text):

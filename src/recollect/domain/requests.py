@@ -144,8 +144,8 @@ class MemoryFields(BaseModel):
     files_modified: fields.Files = Field(default=(), description="Files that were modified with it")
     when: fields.When = Field(
         default=(),
-        description="Moments at which an agent must see it again, such as `run git push --force`, `edit db/migrations "
-        "*.sql` or `fail ECONNREFUSED`",
+        description="Moments to show it, such as `run git push --force`. `run` is before a command, `edit` before a "
+        "file is written, `fail` after a tool failed, each with words that must stand there; `!word` must not",
     )
     session_id: fields.Label = Field(default=None, description="Session it comes from")
     project: fields.Label = Field(default=None, description="A label: the project it is about, not where it is stored")

@@ -32,7 +32,7 @@ _TURN = re.compile(  # what begins a text like the key `user:name` is none
 _NAME = re.compile(r"[\s/\\]*([\w:.\-\u00ad]+)")
 _FRAMES = frozenset(
     [
-        *"memories memorycontext memoryindex memoryask".split(),
+        *"memories memorycontext memoryindex memoryask memorymoment".split(),
         *"system sys systemreminder systemprompt developer user human assistant".split(),
         *"instructions tool tools tooluse toolresult toolresults toolcall toolcalls toolresponse".split(),
         *"function functions functioncall functioncalls functionresult functionresults invoke thinking".split(),

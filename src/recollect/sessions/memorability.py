@@ -54,7 +54,8 @@ _REASONS: Final = (
 )
 _RULES: Final = (
     "always|never|from now on|must|mustn't|no longer|prefer|prefers|preferred|by convention|may only|may not",
-    r"only (?:\w+ ){1,6}may|only (?:on|in|with|via|through|by|for|from|after|before)|(?<!.)(?:please )?(?:don't|do not)",
+    r"only (?:\w+ ){1,6}may|only (?:on|in|with|via|through|by|for|from|after|before)",
+    "(?<!.)(?:please )?(?:don't|do not)",
     "we decided|we agreed|we settled|decided to|decided on|decided against|(?:the|our) (?:rule|policy|convention) is",
     "immer|nie|niemals|ab jetzt|ab sofort|muss|müssen|darf|dürfen|bevorzuge|nicht mehr",
     "wir haben entschieden|wir haben beschlossen",

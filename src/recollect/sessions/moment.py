@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from recollect.app import App
-from recollect.domain.lifecycle import BeforeTool, Injection, ToolEvent, UseTool
+from recollect.domain.lifecycle import BeforeTool, Injection, UseTool
 from recollect.domain.moments import Action, Kind, read
 from recollect.domain.requests import Caller, Filters
 from recollect.domain.results import Memory
@@ -37,7 +37,7 @@ _END: Final = 8_000  # characters of an output whose words are looked up first
 _LOOKS: Final = "view"  # what an editor's tool is told that writes nothing
 
 
-def reminders(app: App, event: ToolEvent, caller: Caller, *, failed: bool = False) -> list[Memory]:
+def reminders(app: App, event: BeforeTool | UseTool, caller: Caller, *, failed: bool = False) -> list[Memory]:
     """Return the memories whose moment an event is: rules first, and the most recent first among each.
 
     `failed` says that the tool failed, if it has run. Nothing comes of what may not speak unasked.
@@ -72,7 +72,7 @@ def reminder(context: Context[Any], found: Sequence[Memory]) -> Injection | None
     return Injection(block, ids, whole_ids=tuple(map(str, whole)), reminded_ids=ids)
 
 
-def _actions(app: App, event: ToolEvent, *, failed: bool) -> Iterator[tuple[Kind, Action, list[str]]]:
+def _actions(app: App, event: BeforeTool | UseTool, *, failed: bool) -> Iterator[tuple[Kind, Action, list[str]]]:
     """Yield what an event does or did, and by which words its moments are looked up."""
     ran = event if isinstance(event, UseTool) else None
     one = used(event.tool, event.input, ran.output if ran else "", failed=failed)

@@ -274,7 +274,7 @@ def test_the_doctor_tells_of_hooks(typing: Typed, home: Path, checkout: Path) ->
         return found
 
     assert line().well
-    assert line().seen == f"hooks (user level, {file}): {PROGRAM}, 7 events"
+    assert line().seen == f"hooks (user level, {file}): {PROGRAM}, 8 events"
     text = file.read_text()
     file.write_text(text.replace("PreCompact", "Other"))
     assert "but none for PreCompact" in line().seen

@@ -145,7 +145,9 @@ def test_the_real_command_prints_only_the_answer(typed: Callable[..., Any], home
     ("agent", "name", "key"),
     [
         ("claude-code", "SessionStart", "additionalContext"),
+        ("claude-code", "PreToolUse", "additionalContext"),
         ("claude-code", "PostToolUseFailure", "additionalContext"),
+        ("codex", "PreToolUse", "additionalContext"),
         ("codex", "PostToolUse", "additionalContext"),
         ("gemini-cli", "AfterTool", "additionalContext"),
         ("cursor", "sessionStart", "additional_context"),
@@ -158,6 +160,55 @@ def test_memories_come_where_an_agent_takes_them(run: Run, home: Path, agent: st
     with standing_in(home, lambda _: INJECTED):
         said = json.loads(run(payload(agent, name, more), "--agent", agent))
     assert said.get("hookSpecificOutput", said)[key] == "<memory-context>"
+
+
+PLANNED = payload("claude-code", "PreToolUse", {"tool_name": "Bash", "tool_input": {"command": "git push --force"}})
+
+
+def test_a_moment_decides_nothing_for_the_agent(run: Run, home: Path) -> None:
+    """Before a tool runs the answer adds context alone: whether it may run stays with the agent and the person."""
+    with standing_in(home, lambda _: INJECTED) as taken:
+        said = json.loads(run(PLANNED, "PreToolUse", "--agent", "claude-code"))
+    assert said == {"hookSpecificOutput": {"hookEventName": "PreToolUse", "additionalContext": "<memory-context>"}}
+    assert (taken[0]["path"], taken[0]["fields"]["input"]) == ("/v1/hooks/tool:pre", {"command": "git push --force"})
+
+
+def test_a_moment_waits_for_no_daemon(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a daemon nothing is printed or kept, and none is started for it: it would come too late."""
+    started = list[object]()
+    monkeypatch.setattr(hook, "_start", started.append)
+    began = time.monotonic()
+    assert run(PLANNED, "PreToolUse", "--agent", "claude-code") == ""
+    assert time.monotonic() - began < hook.LIMIT
+    assert (started, list(home.iterdir()) if home.exists() else []) == ([], [])
+
+
+@pytest.mark.parametrize("tool", ["Read", "Grep", "Task", "mcp__recollect__memory"])
+def test_no_moment_is_asked_for_what_only_looks(run: Run, home: Path, tool: str) -> None:
+    """A tool that runs no command and writes no file has no moment before it, nor has our own."""
+    with standing_in(home, lambda _: INJECTED) as taken:
+        assert run(PLANNED | {"tool_name": tool}, "PreToolUse", "--agent", "claude-code") == ""
+    assert taken == []
+
+
+@pytest.mark.parametrize(
+    ("agent", "name", "late"),
+    [
+        ("gemini-cli", "AfterTool", True),
+        ("cursor", "postToolUse", True),
+        ("opencode", "PostToolUse", True),
+        ("claude-code", "PostToolUse", None),
+        ("codex", "PostToolUse", None),
+    ],
+)
+def test_an_agent_that_takes_nothing_before_a_tool_takes_it_after(
+    run: Run, home: Path, agent: str, name: str, late: bool | None
+) -> None:
+    """Where an agent's contract has no place for context before a tool, the event after it asks for that too."""
+    more = {"tool_name": "Shell", "tool_input": {"command": "x"}, "tool_response": "y", "tool_output": "y"}
+    with standing_in(home, lambda _: INJECTED) as taken:
+        run(payload(agent, name, more), "--agent", agent)
+    assert taken[0]["fields"].get("also_before") is late
 
 
 def test_the_end_of_a_turn_lets_the_agent_go_on(run: Run, home: Path) -> None:

@@ -144,6 +144,14 @@ def test_what_may_show_memories_is_answered_at_once(
     assert datetime.fromisoformat(fields["at"]).tzinfo
 
 
+def test_what_is_about_to_happen_is_only_answered(take: Callable[..., Any]) -> None:
+    """A tool that is about to run teaches nothing, so that nothing waits its turn."""
+    answer, [(name, fields, _)] = take("tool:pre", {"tool": "Bash", "input": {"command": "make"}})
+    assert answer.body == {"text": "<memory-context>", "taken": True}
+    assert (name, fields["input"]) == ("answer_before_tool", {"command": "make"})
+    answer.delivered()
+
+
 @pytest.mark.parametrize("event", ["session:checkpoint", "session:end"])
 def test_other_events_wait_their_turn(take: Callable[..., Any], event: str) -> None:
     """The agent hears that they were taken; their operation runs afterwards, with the time that they say."""

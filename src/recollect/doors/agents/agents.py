@@ -37,8 +37,8 @@ class Level(StrEnum):
 class HookForm:
     """How an agent's hooks are written: `timeout` is in the agent's own unit, `version` 0 where the file has none.
 
-    With a `script` the file of hooks is a program of ours, from beside the table of agents. `matchers` name the tools for
-    which an event is reported, where that is not all.
+    With a `script` the file of hooks is a program of ours, from beside the table of agents. `matchers` name the tools
+    for which an event is reported, where that is not all.
     """
 
     events: tuple[str, ...]

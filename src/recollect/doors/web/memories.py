@@ -28,10 +28,11 @@ _CHOICES: Final[dict[str, tuple[str, Any]]] = {
     "age": ("Age", {"1": "the last day", "7": "the last week", "30": "the last month", "365": "the last year"}),
 }
 """Filters of which one of a few values is chosen: what the form calls each, and the values."""
-_LISTS: Final = ("tags", "concepts", "files_read", "files_modified")
+_LISTS: Final = ("tags", "concepts", "files_read", "files_modified", "when")
+_BY_LINE: Final = ("when",)  # those whose values may hold commas
 EDITED: Final = (
     *("content", "title", "abstract", "category", "key", "speaker", "fact_type", "type", "sensitivity"),
-    *("importance", "confidence", "trust", "tags", "files_read", "files_modified"),
+    *("importance", "confidence", "trust", "tags", "files_read", "files_modified", "when"),
 )
 """The fields that the form of a memory changes."""
 _SIMILAR: Final = 6
@@ -173,13 +174,17 @@ def typed(visit: Visit) -> dict[str, Any]:
     """Return the fields that the form holds, as the memory would show them."""
     texts = {name: str(visit.form[name]) for name in EDITED if name in visit.form}
     return {
-        name: [one.strip() for one in text.replace("\n", ",").split(",") if one.strip()]
+        name: [one.strip() for one in _lines(name, text) if one.strip()]
         if name in _LISTS
         else text
         if name == "content"
         else text.strip()
         for name, text in texts.items()
     }
+
+
+def _lines(name: str, text: str) -> list[str]:
+    return text.split("\n") if name in _BY_LINE else text.replace("\n", ",").split(",")
 
 
 def shown_fields(memory: Memory) -> dict[str, Any]:
