@@ -14,8 +14,7 @@ from recollect.domain.verbs import BY_NAME, PARTS
 from recollect.doors import hook, hook_events
 from recollect.doors.agents.agents import agents
 from recollect.doors.http.events import OPERATIONS
-from recollect.sessions.lessons import Trail
-from recollect.sessions.observations.observe import observe
+from recollect.sessions.observations.notes import Trail, observe
 from recollect.sessions.observations.occurrence import ASSISTANT, prompted, used
 
 INJECTION = {  # as Codex checks it; Claude Code and Gemini CLI take the same
@@ -84,13 +83,13 @@ def test_a_recorded_event_becomes_a_memory_or_noise(
     )
     became = observe(one, Trail(), folder="/srv/engine")
     assert became.noise == noise
-    assert (became.candidate is None) is bool(noise)
-    if became.candidate is not None:
-        text = became.candidate.wording.content
+    assert (not became.notes) is bool(noise)
+    for note in became.notes[:1]:
+        text = " ".join(each.content for each in became.notes)
         assert [part for part in said if part not in text] == []
         assert [part for part in recorded.WRAPPING if part in text and agent != "claude-code"] == []
-        assert "src/pool.py" in became.candidate.files_modified or "src/pool.py" not in text
-        assert not ({"***", "begin", "patch"} & set(became.candidate.tags))
+        assert "src/pool.py" in note.files_modified or "src/pool.py" not in text
+        assert not ({"***", "begin", "patch"} & set(note.tags))
 
 
 def test_every_event_has_its_operation() -> None:

@@ -81,7 +81,7 @@ def test_the_owed_index_stands_before_what_is_relevant(talk: Talk, told: int, ap
     """Both come in one answer; what stands in the index whole is not said twice, and what has a title only may be."""
     limits = "Parcelwing allows 10 requests a second; use X-PW-Reset for a retry, as Retry-After is rounded down to 0."
     more = add(app, limits, title="Limits", type="discovery")
-    asked = "write the retry logic for Parcelwing's tracking endpoint, which may not be deployed on Fridays"
+    asked = "how many requests a second does Parcelwing allow, and may I deploy on Fridays?"
     start(talk, late=True)
     text = prompt(talk, asked)
     index, _, context = text.partition("<memory-context>")
