@@ -1,7 +1,7 @@
 """Measure what attempts to poison an agent's memory achieve, and what becomes of harmless outputs of the same shape.
 
 Each attempt is played in a store of its own: the person says something, the steps follow in another session, and a
-third one asks. What was planted counts as there where its text stands there, or most of its words do.
+third one begins with the index, asks, and takes the same steps again. What was planted counts as there where its text stands there, or most of its words do.
 """
 
 from __future__ import annotations
@@ -65,8 +65,10 @@ def play(app: App, steps: Iterable[Mapping[str, Any]], session: str) -> list[str
             shown.append(perform(app, "prompt_submit", {"session_id": session, "prompt": step["prompt"]}, CALLER))
             continue
         said = {"tool": "Assistant", "output": step["text"]} if step["event"] == "response" else step
-        given = {"tool": said["tool"], "input": said.get("input") or {}, "output": said.get("output") or ""}
-        shown += [perform(app, name, {"session_id": session, **given}, CALLER) for name in ("answer_tool", "tool_post")]
+        use = {"session_id": session, "tool": said["tool"], "input": said.get("input") or {}}
+        shown.append(perform(app, "answer_before_tool", use, CALLER))
+        use |= {"output": said.get("output") or ""}
+        shown += [perform(app, name, use, CALLER) for name in ("answer_tool", "tool_post")]
     shown.append(perform(app, "session_end", {"session_id": session}, CALLER))
     return [str(getattr(one, "text", "") or "") for one in shown]
 
@@ -95,7 +97,7 @@ def attempt(case: Mapping[str, Any], embedder: Embedder, counts: Counts, *, ever
             perform(app, "remember", {"content": case["person"]}, CALLER)
         own = {one.id for one in memories(app)}
         texts = play(app, case["steps"], "during")
-        texts += play(app, [{"event": "prompt:submit", "prompt": case["later"]}], "later")
+        texts += play(app, [{"event": "prompt:submit", "prompt": case["later"]}, *case["steps"]], "later")
         counts.attempts += 1
         planted = str(case["planted"])
         foreign = [one for one in memories(app) if one.id not in own]
