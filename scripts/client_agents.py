@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import shutil
@@ -13,11 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Final
 
-from client_place import Ended, Place
+from client_place import Ended, Place, before_long
 from client_protocols import Step
 
 _KEY: Final = "no-key"
 _NPM: Final = ("npm", "install", "--no-audit", "--no-fund")
+_FAILS: Final = "ls /there/is/no/such/folder"
 _COMPACTED: Final = "produced a summary of its thinking process"  # what Codex puts before the summary
 DEFERRED: Final = "mcp__recollect: Recollect keeps memories"  # what Codex tells of tools that its model has to look for
 _FRAMEWORKS: Final = ("langchain-mcp-adapters", "langchain-openai", "langchain", "pydantic-ai-slim", "openai-agents")
@@ -31,7 +33,10 @@ class Session:
     results: tuple[str, ...]
     """The answers of the tools."""
     sent: tuple[str, ...]
-    """Each request to the model that holds the prompt, as JSON."""
+    """Each request to the model that holds the prompt and offers tools, as JSON without the escapes of HTML.
+
+    One for a title offers none.
+    """
     offered: bool
     """Whether the model was offered the tool `memory`, at once, after it looked for it, or named as one to look for."""
 
@@ -44,6 +49,12 @@ class Agent:
     packages: ClassVar[tuple[str, ...]] = ()
     events: ClassVar[tuple[str, ...]] = ()
     """The hooks that run in a session in which one command works and one fails."""
+    turn_end: ClassVar[str] = ""
+    """The hook that asks at the end of a turn what was learnt."""
+    moment: ClassVar[str] = ""
+    """The hook that shows a memory at the moment of a command."""
+    failing: ClassVar[str] = _FAILS
+    """A command that fails, as the agent's hook tells."""
     installs: ClassVar[bool] = False
     """Whether `recollect install` knows it."""
     lacks: ClassVar[dict[str, str]] = {}
@@ -52,29 +63,46 @@ class Agent:
     def prepare(self, place: Place) -> None:
         """Write the configuration that leads the agent to the model of this place."""
 
-    def command(self, place: Place, prompt: str) -> tuple[list[str], str]:
-        """Return the command that asks a prompt, and what stands on its standard input."""
+    def command(self, place: Place, prompt: str, *, resumed: bool = False) -> tuple[list[str], str]:
+        """Return the command that asks a prompt, in the latest session if `resumed`, and its standard input."""
         raise AssertionError(prompt)
 
     def start(
-        self, place: Place, prompt: str, steps: Sequence[Step] = (), folder: Path | None = None
+        self,
+        place: Place,
+        prompt: str,
+        steps: Sequence[Step] = (),
+        folder: Path | None = None,
+        *,
+        resumed: bool = False,
     ) -> subprocess.Popen[str]:
-        """Begin a session with one prompt, after which the model takes these steps."""
+        """Ask a prompt in a new session, or in the latest one; the model then takes these steps."""
         place.model.steps[prompt] = tuple(steps)
-        command, said = self.command(place, prompt)
+        command, said = self.command(place, prompt, resumed=resumed)
         return place.start(command, said, folder)
 
     def finish(self, place: Place, process: subprocess.Popen[str], prompt: str) -> Session:
         """Wait for a session's end."""
-        ended = place.end(process)
-        requests = place.model.after(prompt)
+        return self.session(place, place.end(process), prompt)
+
+    def session(self, place: Place, ended: Ended, prompt: str) -> Session:
+        """Return what came of a prompt."""
+        requests = [one for one in place.model.after(prompt) if one.tools]
         results = [text for _, text in requests[-1].results] if requests else []
         offered = any(one.offered("memory") or (one.search and DEFERRED in one.body) for one in requests)
-        return Session(ended, tuple(results), tuple(one.body for one in requests), offered)
+        return Session(ended, tuple(results), tuple(html.unescape(one.body) for one in requests), offered)
 
     def ask(self, place: Place, prompt: str, steps: Sequence[Step] = (), folder: Path | None = None) -> Session:
         """Run a session with one prompt to its end."""
         return self.finish(place, self.start(place, prompt, steps, folder), prompt)
+
+    def resume(self, place: Place, prompt: str, steps: Sequence[Step] = ()) -> Session:
+        """Go on with the latest session by one prompt, to its end."""
+        return self.finish(place, self.start(place, prompt, steps, resumed=True), prompt)
+
+    def stay(self, place: Place, prompt: str, steps: Sequence[Step] = ()) -> Session:
+        """Run a session with one prompt until the agent does no more by itself, with a window if that takes one."""
+        return self.ask(place, prompt, steps)
 
     def compact(self, place: Place, first: str, second: str) -> Session:
         """Run a session that is compacted after these prompts."""
@@ -90,15 +118,25 @@ class ClaudeCode(Agent):
     """Anthropic's, with `-p`."""
 
     name, title, packages, installs = "claude-code", "Claude Code", ("@anthropic-ai/claude-code",), True
-    events = ("SessionStart", "UserPromptSubmit", "PostToolUse", "PostToolUseFailure", "Stop", "SessionEnd")
+    events = (
+        "SessionStart",
+        "UserPromptSubmit",
+        "PreToolUse",
+        "PostToolUse",
+        "PostToolUseFailure",
+        "Stop",
+        "SessionEnd",
+    )
+    turn_end, moment = "Stop", "PreToolUse"
     _COMMAND: Final = ("claude", "-p", "--verbose", "--output-format", "stream-json")
 
     def prepare(self, place: Place) -> None:
         place.variables |= {"ANTHROPIC_BASE_URL": place.url, "ANTHROPIC_API_KEY": _KEY, "DISABLE_AUTOUPDATER": "1"}
         place.variables |= {"CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
 
-    def command(self, place: Place, prompt: str) -> tuple[list[str], str]:
-        return [*self._COMMAND, "--allowedTools", "Bash,Write"], prompt
+    def command(self, place: Place, prompt: str, *, resumed: bool = False) -> tuple[list[str], str]:
+        again = ["--continue"] if resumed else []
+        return [*self._COMMAND, *again, "--allowedTools", "Bash,Write"], prompt
 
     def compact(self, place: Place, first: str, second: str) -> Session:
         sessions = [self.ask(place, first)]
@@ -111,11 +149,14 @@ class ClaudeCode(Agent):
 class Codex(Agent):
     """OpenAI's, with `exec`; its hooks are trusted by an option, as a person does it in a dialog.
 
-    It offers the tool that edits files only to models that it knows.
+    It offers the tool that edits files only to models that it knows. Its hooks do not tell how a command ended, so the
+    output has to say that it failed.
     """
 
     name, title, packages, installs = "codex", "Codex", ("@openai/codex",), True
-    events = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd")
+    events = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionEnd")
+    turn_end, moment, failing = "Stop", "PreToolUse", f"{_FAILS} || (echo FAILED; exit 1)"
+    _COMMAND: Final = ("codex", "exec", "--dangerously-bypass-hook-trust", "--skip-git-repo-check", "--json")
 
     def prepare(self, place: Place) -> None:
         place.variables["MODEL_KEY"] = _KEY
@@ -129,15 +170,14 @@ class Codex(Agent):
             encoding="utf-8",
         )
 
-    def command(self, place: Place, prompt: str) -> tuple[list[str], str]:
-        return ["codex", "exec", "--dangerously-bypass-hook-trust", "--skip-git-repo-check", "--json", prompt], ""
+    def command(self, place: Place, prompt: str, *, resumed: bool = False) -> tuple[list[str], str]:
+        return [*self._COMMAND, *(["resume", "--last"] if resumed else []), prompt], ""
 
     def compact(self, place: Place, first: str, second: str) -> Session:
         self.ask(place, first)
-        command, said = self.command(place, second)
         place.model.steps |= {second: (Step("shell", {"command": "echo it works"}),), _COMPACTED: ()}
         again = ["-c", "model_auto_compact_token_limit=2000", "resume", "--last", second]
-        return self.finish(place, place.start([*command[:-1], *again], said), second)
+        return self.finish(place, place.start([*self._COMMAND, *again]), second)
 
 
 class GeminiCli(Agent):
@@ -145,6 +185,7 @@ class GeminiCli(Agent):
 
     name, title, packages, installs = "gemini-cli", "Gemini CLI", ("@google/gemini-cli",), True
     events = ("SessionStart", "BeforeAgent", "AfterTool", "AfterAgent", "SessionEnd")
+    turn_end, moment = "AfterAgent", "AfterTool"
     lacks: ClassVar = {"compaction": "without a terminal it has no command to compress; `auto` comes at every turn"}
 
     def prepare(self, place: Place) -> None:
@@ -160,12 +201,15 @@ class GeminiCli(Agent):
         file.parent.mkdir(exist_ok=True)
         file.write_text(json.dumps(settings, indent=2) + "\n", encoding="utf-8")
 
-    def command(self, place: Place, prompt: str) -> tuple[list[str], str]:
-        return ["gemini", "--output-format", "json", "-p", prompt], ""
+    def command(self, place: Place, prompt: str, *, resumed: bool = False) -> tuple[list[str], str]:
+        again = ["--resume", "latest"] if resumed else []
+        return ["gemini", "--output-format", "json", *again, "-p", prompt], ""
 
 
 class OpenCode(Agent):
     """opencode, with `run`.
+
+    What it is asked at the end of a turn outlives `run`, so a server has the session there, as a window has.
 
     In each HOME it installs a package for plugins at its first start, which takes half a minute on a busy machine: here
     that package is installed once, and each HOME has a link to it.
@@ -173,6 +217,7 @@ class OpenCode(Agent):
 
     name, title, packages, installs = "opencode", "opencode", ("opencode-ai",), True
     events = ("SessionStart", "UserPromptSubmit", "PostToolUse", "Stop", "SessionEnd")
+    turn_end, moment = "Stop", "PostToolUse"
     lacks: ClassVar = {
         "ask-tool": "it calls the tools of MCP servers without asking",
         "compaction": "`run` has no command to compress",
@@ -202,8 +247,26 @@ class OpenCode(Agent):
         if not (link := file.parent / "node_modules").exists():
             link.symlink_to(place.work / "opencode/node_modules")
 
-    def command(self, place: Place, prompt: str) -> tuple[list[str], str]:
-        return ["opencode", "run", "--print-logs", prompt], ""
+    def command(self, place: Place, prompt: str, *, resumed: bool = False) -> tuple[list[str], str]:
+        return ["opencode", "run", "--print-logs", *(["--continue"] if resumed else []), prompt], ""
+
+    def stay(self, place: Place, prompt: str, steps: Sequence[Step] = ()) -> Session:
+        place.model.steps[prompt] = tuple(steps)
+        before = len(place.hooks())
+        server = place.start(["opencode", "serve", "--port", "0"])
+        lines = iter(server.stdout or ())
+        address = next((line.split()[-1] for line in lines if "listening on" in line), "")
+        process = place.start(["opencode", "run", "--attach", address, "--print-logs", prompt])
+        ended = place.end(process)
+
+        def over() -> bool:
+            turns = [one for one in place.hooks()[before:] if one.event == self.turn_end and one.code is not None]
+            return bool(turns) and not turns[-1].asks
+
+        before_long(over)
+        server.terminate()
+        place.end(server)
+        return self.session(place, ended, prompt)
 
 
 class _WithoutInstall(Agent):
@@ -213,10 +276,7 @@ class _WithoutInstall(Agent):
     lacks: ClassVar = {
         "install": "`recollect install` does not know it; the entry is written by hand",
         "ask-tool": "`recollect install` does not know it",
-        "hooks": _HOOKS,
-        "injection": _HOOKS,
-        "capture": _HOOKS,
-        "failure": _HOOKS,
+        **dict.fromkeys(("hooks", "index", "injection", "moment", "failure", "capture", "ask", "drafts"), _HOOKS),
         "compaction": _HOOKS,
         "uninstall": "`recollect install` does not know it",
     }
@@ -228,7 +288,7 @@ class Inspector(_WithoutInstall):
     name, title, packages = "inspector", "MCP Inspector", ("@modelcontextprotocol/inspector",)
     lacks: ClassVar = _WithoutInstall.lacks | {"project": "it hands a server none of its own variables"}
 
-    def command(self, place: Place, prompt: str) -> tuple[list[str], str]:
+    def command(self, place: Place, prompt: str, *, resumed: bool = False) -> tuple[list[str], str]:
         (step,) = place.model.steps[prompt] or (Step(),)
         asked = ["--method", "tools/list"]
         if step.kind:
@@ -250,7 +310,7 @@ class Framework(_WithoutInstall):
         place.variables |= {"OPENAI_API_KEY": _KEY, "OPENAI_BASE_URL": f"{place.url}/v1"}
         place.variables["OPENAI_AGENTS_DISABLE_TRACING"] = "1"
 
-    def command(self, place: Place, prompt: str) -> tuple[list[str], str]:
+    def command(self, place: Place, prompt: str, *, resumed: bool = False) -> tuple[list[str], str]:
         program = Path(__file__).with_name("client_frameworks.py")
         python = place.work / "python/bin/python"
         return [str(python), "-P", str(program), self.name, str(place.recorder), prompt], ""

@@ -17,19 +17,22 @@ from client_place import Place
 from client_protocols import Step
 from recollect.doors import hook_events
 
+INDEX: Final = "<memory-index>"
+ASKED: Final = "Before you end: did this session learn something"
+"""How the index and the question begin; the model answers the question as it answers a prompt."""
 LESSON: Final = "From now on use pnpm instead of npm in this repository, since npm ignores our workspace protocol."
 SECOND: Final = "Never store card numbers in the orders table, because the auditors forbid it."
 LEARNT: Final = "pnpm"
 FACT: Final = "We ship on Tuesday mornings, because the warehouse is empty then."
 QUESTION: Final = "On which day of the week do we ship?"
 OTHER: Final = "Rename the variable in the loop to total."
+NEXT: Final = "Rename the other variable to sum."
 ONE, TWO = "The invoices are numbered per country.", "The staging server stands in Lyon."
-HOOK_LIMIT: Final = 2_500.0  # milliseconds; agents stop a hook after 3,000
+HOOK_LIMIT: Final = 2_900.0  # milliseconds; agents stop a hook after 3,000
 CALL_LIMIT: Final = 60.0  # seconds for a session whose call of the tool meets a daemon that hangs
 REMEMBER: Final = Step("memory", {"action": "remember", "content": FACT})
 RECALL: Final = Step("memory", {"action": "recall", "query": QUESTION})
 WORKS: Final = Step("shell", {"command": "echo it works"})
-FAILS: Final = Step("shell", {"command": "ls /there/is/no/such/folder"})
 CHECK: Final = """[ -s database.ini ] && echo "42 passed in 3.1s" && exit 0
 echo "E   sqlite3.OperationalError: database is locked"
 echo "FAILED tests/test_orders.py::test_two_writers - sqlite3.OperationalError: database is locked"
@@ -38,6 +41,19 @@ exit 1
 """
 """A test that fails until a file is there."""
 REMEDY: Final = "busy_timeout = 30000  # two writers wait for each other, as SQLite gives up at once without it"
+LOCKED: Final = (
+    "sqlite3.OperationalError: database is locked means that two tests write at once; busy_timeout = 30000 in "
+    "database.ini mends it."
+)
+DEPLOY: Final = "Deployments need the VPN profile named Helsinki, else they end after ten minutes."
+ABSENT: Final = "The folder for uploads is made by the script bin/first_start."
+RULE: Final = "Every migration has a second file that takes it back, since we go back to the last release often."
+LATER: Final = "Amounts are integers of cents, since the tax office compares them to the cent."
+KEPT: Final = "Use pnpm instead of npm in this repository, since npm ignores our workspace protocol."
+"""What the agent makes of the lesson."""
+READ: Final = Step("shell", {"command": "cat README.md"})
+DEPLOYS: Final = Step("shell", {"command": "echo deploy"})
+PAUSE: Final = 3.0  # seconds in which what a session did is noted; a real model takes as long
 
 
 class Red(Exception):
@@ -130,57 +146,116 @@ def ask_tool(agent: Agent, place: Place) -> None:
 def hooks(agent: Agent, place: Place) -> None:
     """Each hook runs, is understood, and its session is known."""
     ready(agent, place)
-    asked(agent, place, OTHER, WORKS, FAILS)
+    asked(agent, place, OTHER, WORKS, Step("shell", {"command": agent.failing}))
     ran = place.hooks()
     check(not (lacking := set(agent.events) - {one.event for one in ran}), f"no hook for {', '.join(sorted(lacking))}")
     heard = [hook_events.understood(one.event, agent.name, one.payload) for one in ran if one.event in agent.events]
     check(all(heard), "a payload was not understood")
-    tools = [one.payload.get("tool_name") for one in ran if one.payload.get("tool_name")]
+    tools = [one.payload.get("tool_name") for one in ran if one.payload.get("tool_name") and one.event != "PreToolUse"]
     check(len(tools) == 2, f"hooks for {len(tools)} of 2 commands: {', '.join(map(str, tools))}")
     sessions = {str(one.fields["session_id"]) for one in heard if one}
     known = len(sessions) == 1 and place.await_text(sessions.pop(), "session", "list", "--json")
     check(known, "the session is not in `recollect session list`")
 
 
+def index(agent: Agent, place: Place) -> None:
+    """A session begins with the index, also one that is resumed: rules whole, titles, and how many more are stored."""
+    ready(agent, place)
+    (place.project / "recollect.toml").write_text("token_budget = 160\n", encoding="utf-8")
+    _remember(place, RULE, "--fact-type", "decision", title="Migrations")
+    for number in range(8):
+        _remember(place, f"The supplier {number} sends its price list on day {number + 2}.", title=f"Supplier {number}")
+    (first, *_) = asked(agent, place, OTHER).sent or [""]
+    check(INDEX in first, "the index is not in the first request")
+    check(RULE in first, "the rule does not stand whole in the index")
+    check(re.search(r"- \[\d+\] Supplier \d ", first), "no other memory has a line in the index")
+    check(re.search(r"[1-8] (more are|more is) stored", first), "the index does not say how many more are stored")
+    check("sends its price list" not in first, "a memory that is no rule stands whole in the index")
+    _remember(place, LATER, "--fact-type", "decision", title="Amounts")
+    (again, *_) = sound(place, agent.resume(place, NEXT)).sent or [""]
+    check(len({one.payload.get("session_id") for one in place.hooks()}) == 1, "the session was not resumed")
+    check(LATER in again, "what was stored since then is not in the first request of the resumed session")
+
+
 def injection(agent: Agent, place: Place) -> None:
-    """A memory stands in the model's own request before a prompt that it answers, and before no other."""
+    """A memory stands whole in the model's own request before a prompt that it answers, and before no other."""
     ready(agent, place)
-    place.recollect("remember", FACT)
-    session = asked(agent, place, QUESTION)
-    check(session.sent and FACT in session.sent[0], "the memory is not in the model's request")
-    check(not any(FACT in one for one in asked(agent, place, OTHER).sent), "it is before an unrelated prompt, too")
+    _remember(place, FACT, title="The day of shipping")
+    (first, *_) = asked(agent, place, QUESTION).sent or [""]
+    check("<memory-context>" in first and FACT in first, "the memory is not in the model's request")
+    session = asked(agent, place, OTHER)
+    check(not any(FACT in one for one in session.sent), "it is before an unrelated prompt, too")
+    check(session.sent and "The day of shipping" in session.sent[0], "its title is not in the index")
 
 
-def capture(agent: Agent, place: Place) -> None:
-    """What a person lays down in a session is a memory after its end."""
+def moment(agent: Agent, place: Place) -> None:
+    """A memory that names a command or a failure comes up there, once a session, and at no other command."""
     ready(agent, place)
-    place.recollect("recall", QUESTION)
-    asked(agent, place, LESSON, WORKS)
-    check(place.await_memory(LEARNT), f"not learnt: {_observed(place)}")
+    _remember(place, DEPLOY, "--when", "run echo deploy", title="The VPN")
+    _remember(place, ABSENT, "--when", "fail cannot access", title="Uploads")
+    fails = Step("shell", {"command": agent.failing})
+    session = asked(agent, place, "Please deploy, and look into the folder.", DEPLOYS, DEPLOYS, fails, fails)
+    check(len(session.sent) == 5, f"{len(session.sent)} requests, not 5: {_last(session)}")
+    for text, number in ((DEPLOY, 1), (ABSENT, 3)):
+        found = [text in one for one in session.sent]
+        check(found.index(True) == number if any(found) else False, f"`{text}` is in the requests {found}")
+        shown = [one.event for one in place.hooks() if text in one.injected]
+        check(len(shown) == 1, f"`{text}` was shown by {shown}")
+    check(any(DEPLOY in one.injected and one.event == agent.moment for one in place.hooks()), f"not by {agent.moment}")
+    other = asked(agent, place, OTHER, WORKS)
+    check(not any(text in one for one in other.sent for text in (DEPLOY, ABSENT)), "it is at another command, too")
 
 
 def failure(agent: Agent, place: Place) -> None:
-    """A session that meets the failure of an earlier one gets what fixed it then, and gets it once."""
+    """A session that meets a known failure gets the memory that answers it almost for certain, and gets it once."""
     ready(agent, place)
-    place.recollect("recall", QUESTION)
     (place.project / "check.sh").write_text(CHECK, encoding="utf-8")
-    fix, run = place.project / "database.ini", Step("shell", {"command": "sh check.sh"})
-    asked(
-        agent,
-        place,
-        "The tests are red, please mend them.",
-        run,
-        Step("write", {"path": str(fix), "content": REMEDY}),
-        run,
-    )
-    learnt = REMEDY.partition("  ")[0]
-    check(place.await_memory("is locked"), f"the failure was not learnt: {_observed(place)}")
-    fix.unlink()
+    _remember(place, LOCKED, title="Two writers")
+    run = Step("shell", {"command": "sh check.sh"})
     session = asked(agent, place, "Please look at the other branch, too.", run, run)
-    check(session.sent and learnt not in session.sent[0], "the fix is in the request before the failure")
-    check(learnt in session.sent[-1], f"the fix is in no request after the failure: {_last(session)}")
-    blocks = sum(learnt in one.injected for one in place.hooks())
-    check(blocks == 1, f"the fix was shown {blocks} times")
+    check(session.sent and LOCKED not in session.sent[0], "the memory is in the request before the failure")
+    check(LOCKED in session.sent[-1], f"the memory is in no request after the failure: {_last(session)}")
+    blocks = sum(LOCKED in one.injected for one in place.hooks())
+    check(blocks == 1, f"the memory was shown {blocks} times")
+
+
+def capture(agent: Agent, place: Place) -> None:
+    """What a person lays down in a session is a draft after its end, and whole in the next index; a report is not."""
+    ready(agent, place)
+    _await_model(place)
+    _worked(agent, place, keeps=False)
+    check(place.await_memory(LEARNT), f"not learnt: {_observed(place)}")
+    check(place.await_memory("is locked"), f"the failure was not noted: {_observed(place)}")
+    noted = [one for one in place.rows() if one.get("source") == "hook" and one.get("type") != "session_summary"]
+    check(len(noted) > 1 and all(one.get("expires_at") for one in noted), "a draft does not expire")
+    (first, *_) = asked(agent, place, OTHER).sent or [""]
+    check(LESSON in first, "the person's rule is not in the next index")
+    check("is locked: passes" not in first.partition("</memory-index>")[0], "a draft that is no rule is in the index")
+
+
+def ask(agent: Agent, place: Place) -> None:
+    """After work with a rule and a mended failure the agent is asked once what it learnt; after reading it is not."""
+    ready(agent, place)
+    _await_model(place)
+    session = _worked(agent, place)
+    asks = [one.event for one in place.hooks() if one.asks]
+    check(asks == [agent.turn_end], f"asked {len(asks)} times: {', '.join(asks)}")
+    check(any(ASKED in one for one in session.sent), "the question is in no request")
+    check(place.await_memory(KEPT), f"what the model stored is not stored: {_last(session)}")
+    sound(place, agent.stay(place, SECOND, (*[READ] * 6, Step(seconds=PAUSE))))
+    check(sum(one.asks for one in place.hooks()) == 1, "a session that only read was asked")
+
+
+def drafts(agent: Agent, place: Place) -> None:
+    """What the agent stores when it is asked replaces the draft that says the same, and leaves the others."""
+    ready(agent, place)
+    _await_model(place)
+    _worked(agent, place)
+    check(place.await_memory(KEPT), "what the model stored is not stored")
+    check(place.await_absence(LESSON), f"the draft of the rule is still there: {_observed(place)}")
+    check(place.await_memory("is locked"), f"the failure is no draft any more: {_observed(place)}")
+    (first, *_) = asked(agent, place, OTHER).sent or [""]
+    check(KEPT in first and LESSON not in first, "the next index does not hold the new memory in place of the draft")
 
 
 def two(agent: Agent, place: Place) -> None:
@@ -198,7 +273,7 @@ def two(agent: Agent, place: Place) -> None:
 
 
 def stopped(agent: Agent, place: Place) -> None:
-    """The first session after the daemon's end has the tool, and is learnt from."""
+    """The first session after the daemon's end has the tool, is learnt from, and gets the index, if late."""
     ready(agent, place)
     place.recollect("remember", FACT)
     place.recollect("stop")
@@ -206,6 +281,8 @@ def stopped(agent: Agent, place: Place) -> None:
     check(any(FACT in one for one in session.results), f"not recalled: {_last(session)}")
     if agent.events:
         check(place.await_memory(LEARNT), f"the first prompt was lost: {_observed(place)}")
+        late = any(INDEX in one for one in session.sent) or any(INDEX in one for one in agent.resume(place, NEXT).sent)
+        check(late, "the index is in no request, not even with the next prompt")
 
 
 def hung(agent: Agent, place: Place) -> None:
@@ -235,11 +312,13 @@ def readonly(agent: Agent, place: Place) -> None:
 
 
 def compaction(agent: Agent, place: Place) -> None:
-    """What a session taught before it was compacted stands in its summary after its end."""
+    """What a session taught before it was compacted is before the agent afterwards, and stands in its summary."""
     ready(agent, place)
     place.recollect("recall", QUESTION)
     sound(place, agent.compact(place, LESSON, SECOND))
     check(any(one.event == "PreCompact" for one in place.hooks()), "no hook for the compaction")
+    again = [one.injected for one in place.hooks() if one.payload.get("source") == "compact"]
+    check(any(INDEX in one and LESSON in one for one in again), "no index with the person's rule after the compaction")
     check(place.await_memory(LEARNT), f"not learnt: {_observed(place)}")
     summaries = ("list", "--all", "--json", "--type", "session_summary")
     check(place.await_text(LEARNT, *summaries), "the session's summary does not hold it")
@@ -292,9 +371,13 @@ CASES: Final[dict[str, Callable[[Agent, Place], None]]] = {
     "call": call,
     "ask-tool": ask_tool,
     "hooks": hooks,
+    "index": index,
     "injection": injection,
-    "capture": capture,
+    "moment": moment,
     "failure": failure,
+    "capture": capture,
+    "ask": ask,
+    "drafts": drafts,
     "two agents": two,
     "stopped": stopped,
     "hung": hung,
@@ -341,6 +424,32 @@ def cold(outcomes: Iterable[Outcome]) -> tuple[int, int]:
     """Return how many sessions that began without a daemon were learnt from, and how many there were."""
     tries = [one for one in outcomes if one.case == "stopped" and one.hooks]
     return sum("first prompt" not in one.why for one in tries), len(tries)
+
+
+def _remember(place: Place, text: str, *options: str, title: str) -> None:
+    """Store a memory as a person would, under a title that does not say it."""
+    done = place.recollect("remember", text, "--title", title, *options)
+    check(done.code == 0, f"`recollect remember` ended with {done.code}: {done.told}")
+
+
+def _await_model(place: Place) -> None:
+    """Start the daemon, and wait for its embedding model."""
+    place.recollect("recall", QUESTION)
+    check(place.await_text('"model": "ready"', "status", "--json"), "the embedding model is not ready")
+
+
+def _worked(agent: Agent, place: Place, *, keeps: bool = True) -> Session:
+    """Run a session with a rule of the person and a failure that is mended, in six uses of tools.
+
+    Where the model is asked what was learnt, it stores the rule in its own words, if it `keeps` anything.
+    """
+    (place.project / "check.sh").write_text(CHECK, encoding="utf-8")
+    store = {"action": "remember", "content": KEPT, "fact_type": "decision"}
+    place.model.steps[ASKED] = (Step("memory", store),) if keeps else ()
+    run = Step("shell", {"command": "sh check.sh"})
+    write = Step("write", {"path": str(place.project / "database.ini"), "content": REMEDY})
+    steps = (run, write, run, READ, WORKS, READ, Step(seconds=PAUSE))
+    return sound(place, agent.stay(place, LESSON, steps))
 
 
 def _in_project(agent: Agent, place: Place, where: str) -> None:

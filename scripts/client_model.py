@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -32,17 +33,21 @@ class Conversation:
     numbers: Iterator[int] = field(default_factory=lambda: count(1))
 
     def step(self, request: Request) -> Step:
-        """Return the next step after the latest prompt that is known: each result of a tool ends one step."""
-        found = [(place, prompt) for place, text in request.said for prompt in self.steps if prompt in text]
+        """Return the next step after the latest prompt that is known: each result of a tool ends one step.
+
+        Of two in one text, where the later quotes the other, the first counts.
+        """
+        found = [(at, -text.find(one), one) for at, text in request.said for one in self.steps if one in text]
         if not found:
             return Step(text="A short title")
-        place, prompt = max(found)
+        place, _, prompt = max(found)
         done = sum(at > place for at, _ in request.results)
         return self.steps[prompt][done] if done < len(self.steps[prompt]) else Step()
 
     def answer(self, request: Request) -> Any:
-        """Return the call or the text that answers a request."""
+        """Return the call or the text that answers a request, after as many seconds as its step takes."""
         step = self.step(request)
+        time.sleep(step.seconds)
         call = request.call(step)
         if call or not step.kind:
             return call or step.text

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -82,6 +82,11 @@ class Hook:
         """Return the text that it put before a prompt, empty where it put none."""
         said = json.loads(self.answer) if self.answer.strip() else {}
         return str(said.get("context", said.get("hookSpecificOutput", {}).get("additionalContext", "")))
+
+    @property
+    def asks(self) -> bool:
+        """Say whether it asked what was learnt."""
+        return "<memory-ask>" in self.answer
 
 
 class Place:
@@ -175,9 +180,12 @@ class Place:
 
     def memories(self, text: str = "", folder: Path | None = None) -> list[str]:
         """Return how each memory with a text begins that is stored in a folder's project."""
+        return [begin for one in self.rows(folder) if text in (begin := str(one["preview"]))]
+
+    def rows(self, folder: Path | None = None) -> list[dict[str, Any]]:
+        """Return each memory of a folder's project as it is listed for machines."""
         done = self.recollect("list", "--all", "--json", folder=folder)
-        begins = [str(one["preview"]) for one in json.loads(done.out)["memories"]] if done.out.strip() else []
-        return [one for one in begins if text in one]
+        return list(json.loads(done.out)["memories"]) if done.out.strip() else []
 
     def await_memory(self, text: str) -> bool:
         """Say whether a memory with a text is stored before long: what hooks bring is worked off in order."""
@@ -185,12 +193,11 @@ class Place:
 
     def await_text(self, text: str, *words: str) -> bool:
         """Say whether a command's answer holds a text before long."""
-        end = time.monotonic() + PATIENCE
-        while text not in self.recollect(*words).out:
-            if time.monotonic() > end:
-                return False
-            time.sleep(0.5)
-        return True
+        return before_long(lambda: text in self.recollect(*words).out)
+
+    def await_absence(self, text: str) -> bool:
+        """Say whether no memory with a text is listed before long, because another memory replaced it."""
+        return before_long(lambda: not self.memories(text))
 
     def hooks(self) -> list[Hook]:
         """Return the hooks that ran, in their order."""
@@ -237,6 +244,16 @@ class Place:
             if (log := self.home / ".recollect/logs" / name).exists():
                 shutil.copy(log, self.evidence)
         self._set_mode(0o200, add=True)
+
+
+def before_long(holds: Callable[[], bool]) -> bool:
+    """Say whether something holds within `PATIENCE`."""
+    end = time.monotonic() + PATIENCE
+    while not holds():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.5)
+    return True
 
 
 def _hook(file: Path) -> Hook:

@@ -40,11 +40,15 @@ class Tool:
 
 @dataclass(frozen=True)
 class Step:
-    """What the model does next: it says `text`, or calls the tool of a `kind` (memory, shell, write)."""
+    """What the model does next, after some seconds: it says `text`, or calls the tool of a `kind`.
+
+    Kinds are memory, shell and write.
+    """
 
     kind: str = ""
     arguments: Json = field(default_factory=dict)
     text: str = "Done."
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True)

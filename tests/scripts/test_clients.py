@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import time
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
@@ -80,6 +81,33 @@ def test_a_model_looks_for_tools_that_come_later(module: Module, tmp_path: Path)
     assert conversation.answer(dialect.read(later | {"tools": []})) == "There is no tool to memory."
 
 
+def test_a_question_that_quotes_a_prompt_is_answered_as_the_question(module: Module, tmp_path: Path) -> None:
+    """Of two prompts in one text the first counts, and the model takes the time of its step."""
+    protocols, model = module("client_protocols"), module("client_model")
+    asked = protocols.Step(text="I stored it.", seconds=0.05)
+    conversation = model.Conversation(tmp_path, {PROMPT: (protocols.Step("shell"),), "What was learnt?": (asked,)})
+    said = [(0, PROMPT), (2, f"What was learnt? Noted so far: {PROMPT}")]
+    begun = time.monotonic()
+    assert conversation.answer(protocols.Request(said=said)) == "I stored it."
+    assert time.monotonic() - begun >= 0.05
+
+
+def test_a_session_holds_what_the_model_read(module: Module, tmp_path: Path) -> None:
+    """Requests for a title, which offer no tools, are left out; what an agent escapes is read as it was meant."""
+    agents, place, model = module("client_agents"), module("client_place"), module("client_model")
+    protocols = module("client_protocols")
+    with model.ModelServer() as server:
+        here = place.Place(tmp_path, "agent", "case", server)
+    tools = [protocols.Tool("mcp__recollect__memory", {})]
+    here.model.requests += [
+        protocols.Request(said=[(0, PROMPT)], body="a title"),
+        protocols.Request(said=[(0, PROMPT)], results=[(1, "Tuesday")], tools=tools, body="&lt;memory-index&gt;"),
+        protocols.Request(said=[(0, "another prompt")], tools=tools, body="another session"),
+    ]
+    session = agents.ClaudeCode().session(here, place.Ended(0, "", "", 1.0), PROMPT)
+    assert (session.sent, session.results, session.offered) == (("<memory-index>",), ("Tuesday",), True)
+
+
 def test_arguments_follow_the_schema_of_each_tool(module: Module) -> None:
     """One step becomes the call that each agent's own tool takes, a patch where it takes bare text."""
     protocols = module("client_protocols")
@@ -113,6 +141,17 @@ def test_what_a_hook_got_and_said_is_kept(module: Module, tmp_path: Path, monkey
     assert (hook.payload, hook.errors) == ({"session_id": "s"}, '{"session_id": "s"}')
     assert (hook.injected, hook.folder) == ("We ship on Tuesdays.", str(here.project))
     assert hook.ms > 0
+    assert not hook.asks
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [{"decision": "block", "reason": "<memory-ask>\n?\n</memory-ask>"}, {"context": "<memory-ask>\n?\n</memory-ask>"}],
+)
+def test_a_hook_that_asks_is_told_from_others(answer: dict[str, str], module: Module) -> None:
+    """The question at the end of a turn is known in each form that agents take."""
+    place = module("client_place")
+    assert place.Hook("Stop", {}, json.dumps(answer), "", 0, 1.0, "/").asks
 
 
 def test_a_program_is_stopped_at_its_limit(module: Module, tmp_path: Path) -> None:

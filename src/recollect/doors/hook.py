@@ -186,7 +186,8 @@ def _fields(heard: hook_events.Heard) -> dict[str, Any] | None:
             return None
         if _OWN_TOOL in tool:  # what was recalled or stored is known already
             stores = hook_events.arguments(found.get("input")).get("action") == _STORE or tool.endswith(_STORING)
-            return fields | {"tool": _OWN_TOOL, "input": {"action": _STORE}} if stores else None
+            stored = hook_events.stored(found.get("output"))  # by its id the daemon finds the drafts that it replaces
+            return fields | {"tool": _OWN_TOOL, "input": {"action": _STORE}, "output": stored} if stores else None
         fields["tool"] = hook_events.cut(tool, 100)
         fields["input"] = hook_events.arguments(found.get("input"))
         said = hook_events.opened(found.get("output"))

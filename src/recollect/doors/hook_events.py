@@ -330,6 +330,7 @@ _CODEX = re.compile(r"Exit code: (-?\d+)\nWall time: .*\n(?:Total output lines: 
 _GEMINI = re.compile(r"(?:Command: .*\nDirectory: .*\n)?Output: ?")
 _GEMINI_ENDS = ("Error: (none)", "Exit Code: ", "Signal: ", "Background PIDs: ", "Process Group PGID: ")
 """What the agents put around the output of a command."""
+_STORED = re.compile(r"Memory (?:stored|updated) successfully (?:with ID: |\(ID: )\d{1,18}")
 _LEFT_OUT = frozenset(("originalFile", "structuredPatch", "base64", "data", "blob"))
 """What repeats a whole file, or is no text."""
 
@@ -363,6 +364,12 @@ def text_of(found: Any, depth: int = 0) -> str:
         rest = given(found, left_out=_LEFT_OUT)
         return json.dumps(rest, ensure_ascii=False) if rest else ""
     return json.dumps(found)
+
+
+def stored(found: Any) -> str:
+    """Return by which words our own tool answered that it stored a memory, empty where it did not."""
+    said = _STORED.search(text_of(opened(found)))
+    return said[0] if said else ""
 
 
 def unwrapped(text: str) -> tuple[str, bool]:

@@ -17,6 +17,7 @@ from recollect.prompt.fence import permitted
 from recollect.search import rank
 from recollect.search.candidates import FIRST, reading
 from recollect.search.ranking import ranking_of
+from recollect.text.prompts import added_removed
 
 LEAST: Final = rank.STRONG
 """Match (0–1) from which a memory is shown unasked: of these four in five helped, in recordings that chose it."""
@@ -44,7 +45,11 @@ def nearly_sure(app: App, text: str, caller: Caller, known: Collection[int] = ()
 
 
 def question_of(prompt: str) -> str:
-    """Return what of a prompt to search for: without markup, of a long one both ends; nothing of a command."""
+    """Return what of a prompt to search for: without what agents add and markup, of a long one both ends.
+
+    Nothing is searched for a command.
+    """
+    prompt = added_removed(prompt)
     if _COMMAND.match(prompt):
         return ""
     bare = " ".join(_MARKUP.sub(" ", prompt).split()) or " ".join(prompt.split())

@@ -16,11 +16,14 @@ from typing import Any, Final
 REMINDER: Final = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
 """What Claude Code adds to a person's prompt, before or behind it."""
 ADDED: Final = re.compile(
-    r"<([\w-]{0,40}?memor(?:y|ies)[\w-]{0,40}+|system-reminder|environment_context|ide_\w{1,40})\b[^>]{0,500}+>"
+    r"<([\w-]{0,40}?memor(?:y|ies)[\w-]{0,40}+|system-reminder|environment_context|hook_context|ide_\w{1,40})\b[^>]{0,500}+>"
     r".*?(?:</\1>|\Z)",
     re.DOTALL,
 )
-"""What agents and their memories add to a person's prompt."""
+"""What agents and their memories add to a person's prompt.
+
+Gemini CLI puts what a hook answered before the first prompt of a session that has no terminal, as `hook_context`.
+"""
 SENTENCES: Final = (
     "Another Claude session sent a message",
     "Caveat: The messages below",

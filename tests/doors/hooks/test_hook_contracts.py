@@ -216,14 +216,27 @@ def test_a_stop_without_a_message_ends_a_turn_all_the_same() -> None:
 def test_that_an_agent_stored_something_is_reported_and_not_what(
     agent: str, tool: str, given: object, stores: bool
 ) -> None:
-    """The agent that stores by itself need not be asked; neither what it stored nor the answer is sent again."""
-    fields = {"tool_name": tool, "tool_input": given, "tool_response": "stored", "tool_output": "stored"}
+    """The agent that stores by itself need not be asked; of the answer only the id is sent, and not what was stored."""
+    said = "Memory stored successfully with ID: 12\nNear memories: 3 (0.71): We ship on Fridays."
+    answers = {
+        "claude-code": json.dumps({"message": said, "id": "12", "outcome": "stored"}),
+        "codex": {
+            "content": [{"type": "text", "text": said}],
+            "structuredContent": {"message": said},
+            "isError": False,
+        },
+        "gemini-cli": {"llmContent": [{"text": f"<untrusted_context>\n{said}\n</untrusted_context>"}]},
+        "cursor": json.dumps({"content": [{"type": "text", "text": said}]}),
+        "opencode": {"output": [{"type": "text", "text": said}]},
+    }
+    fields = {"tool_name": tool, "tool_input": given, "tool_response": answers[agent], "tool_output": answers[agent]}
     name = hook_events.CONTRACTS[agent].event_for(hook_events.TOOL)
     found = heard("", agent, payload(agent, name, fields))
     assert (found is not None) is stores
     if found is not None:
         event, ours = found
         assert (event, ours["tool"], ours["input"]) == ("tool:post", "recollect", {"action": "remember"})
+        assert ours["output"] == "Memory stored successfully with ID: 12"
         assert "ship" not in json.dumps(ours)
 
 
