@@ -231,6 +231,8 @@ NO_MORE: Final = (*_SWITCHES, "token_budget", "max_inject_count", "consolidation
 """Those of them that it may only turn off, or lower."""
 NO_LESS: Final = ("memorability_threshold", "checkpoint_every", "compression_min_age_days")
 """Those that it may only raise: what is not worth a memory stays out, and nothing is compressed sooner."""
+NO_LONGER: Final = ("default_ttl_days", "max_captured")
+"""Those by which it may have fewer drafts kept, or for a shorter time; 0 is without a limit."""
 FILTERS: Final = frozenset({"memorability"})
 """The modules that a project cannot turn off, as they keep things out."""
 _OWN: Final = "recollect.toml"

@@ -254,8 +254,12 @@ class Stamped:
 
     @property
     def is_draft(self) -> bool:
-        """Say whether a hook noted it and neither the agent nor a person has decided that it is worth keeping."""
-        return self.source is Source.HOOK and self.type not in OF_SESSION and self.review != APPROVED
+        """Say whether a hook noted it, or it sums such notes up, and nobody has decided that it is worth keeping."""
+        if self.review == APPROVED or self.type in OF_SESSION:
+            return False
+        return self.source is Source.HOOK or (
+            self.source is Source.COMPRESSION and self.authority is not Authority.TOLD
+        )
 
     @property
     def is_rule(self) -> bool:

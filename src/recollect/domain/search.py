@@ -49,7 +49,7 @@ class View(MemoryFilters):
     Levels of sensitivity stand as they are stored, with their owner. What was `condensed` was
     replaced by a summary only; `merged` lets in what was merged into another memory, and `hidden` shows what was softly
     forgotten in the place of what is in sight. With `told` it leaves out what surely nobody told, with `pinned` what
-    nobody pinned.
+    nobody pinned, and with `speaking` drafts but for rules that were told.
     """
 
     namespaces: tuple[str, ...]
@@ -61,11 +61,14 @@ class View(MemoryFilters):
     hidden: bool = False
     told: bool = False
     pinned: bool = False
+    speaking: bool = False
 
     @property
     def filtered(self) -> bool:
         """Say whether this view asks for less than everything the caller may see."""
-        return self.told or self.pinned or any(getattr(self, name) not in (None, ()) for name in FILTERS)
+        return (
+            self.told or self.pinned or self.speaking or any(getattr(self, name) not in (None, ()) for name in FILTERS)
+        )
 
     @property
     def labelled(self) -> bool:

@@ -402,12 +402,14 @@ def expiry(
     """Return when what is stored as `draft` passes its time, or None when it never does.
 
     A memory that is written again keeps its term, unless a new one is given or it had passed; under the rule of
-    importance another importance is another term. What is captured has a term of `captured_days` (0: none) each time.
+    importance another importance is another term. What is captured has a term of `captured_days` (0: none) each time,
+    which ends where somebody writes over it by a call.
     """
     if draft.ttl_days is not None:
         return now + timedelta(days=draft.ttl_days)
     given = draft.model_fields_set
-    kept = old is not None and not lapsed(old, now) and "ttl_days" not in given
+    taken_over = old is not None and old.source in OBSERVED and draft.source not in OBSERVED and old.ttl_days is None
+    kept = old is not None and not taken_over and not lapsed(old, now) and "ttl_days" not in given
     if kept and old is not None and (old.ttl_days is not None or "importance" not in given):
         return old.expires_at
     if rule is Retention.KEEP:

@@ -24,7 +24,7 @@ LEAST: Final = rank.STRONG
 
 _BEGINNING, _ENDING = 700, 300  # characters of a long prompt that say what it wants
 _MARKUP: Final = re.compile(r"```.*?(?:```|\Z)|<[^<>]{1,80}>", re.DOTALL)
-_COMMAND: Final = re.compile(r"\s*[/!#][\w:-]*(?:\s|\Z)")
+_COMMAND: Final = re.compile(r"\s*[/!#][\w:-]+(?:\s|\Z)")
 
 
 def nearly_sure(app: App, text: str, caller: Caller, known: Collection[int] = ()) -> list[Memory]:

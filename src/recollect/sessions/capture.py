@@ -168,7 +168,7 @@ def _settle(
     same = next(
         (each.memory for each in near if each.cosine >= _NEARLY_SAME and _is_version(context, each.memory)), None
     )
-    replaced = before.draft if note.proof else same.id if same else 0
+    replaced = _failed_before(context, before) if note.proof else same.id if same else 0
     if draft.content in known:
         context.note(seen.model_copy(update={"summary": "", "reason": REPEATED}))
     elif not context.has("memory.store"):
@@ -184,6 +184,13 @@ def _settle(
             context.update(undecided=(*(each for each in context.state.undecided if each != made), made))
         if made and context.state.trail.failure and context.state.trail.failure != before.failure:
             context.update(trail=context.state.trail.model_copy(update={"draft": made}))
+
+
+def _failed_before(context: Context[Any], before: Trail) -> int:
+    """Return the draft of the failure that is solved now, 0 where a person has kept it or there is none."""
+    view = unfiltered(context.app, Draft(content="-"), context.caller)
+    found = context.app.records.load({before.draft} - {0}, view).get(before.draft)
+    return found.id if found and _is_version(context, found) else 0
 
 
 def _is_version(context: Context[Any], old: Memory) -> bool:
@@ -211,7 +218,7 @@ def _store(context: Context[Any], draft: Draft, same: int, note: Observation) ->
 def _replace_drafts(context: Context[UseTool], output: str) -> None:
     """Put the memory that the agent just stored in the place of the session's drafts that say the same.
 
-    The agent has decided about the rest, so nobody asks about that again; it stays a draft.
+    A rule of a person gives its place to a rule alone. The agent has decided about the rest, so nobody asks about that again; it stays a draft.
     """
     stored = _STORED.search(output)
     context.update(undecided=())
@@ -219,15 +226,16 @@ def _replace_drafts(context: Context[UseTool], output: str) -> None:
         return
     app, number = context.app, int(stored[1])
     new = app.records.load({number}, unfiltered(app, Draft(content="-"), context.caller)).get(number)
-    if new is None or new.is_draft:
+    if new is None or new.is_draft or not new.speaks_unasked:
         return
     try:
         near = context.perform(
-            "find_similar", content=new.content, scope=new.scope, threshold=app.embedder.card.near, limit=_NEAR
+            "find_similar", content=new.content, scope=new.scope, threshold=app.embedder.card.similar, limit=_NEAR
         )
     except RecollectError:  # the embedding model is not ready
         return
-    said_now = {one.memory.id for one in near if one.memory.is_draft} & {*context.state.kept}
+    drafts = [one.memory for one in near if one.memory.is_draft and (new.is_rule or not one.memory.is_rule)]
+    said_now = {one.id for one in drafts} & {*context.state.kept}
     if said_now:
         with app.records.writing(context.caller.writable(new.namespace), context.caller.user) as transaction:
             for one in sorted(said_now):
@@ -241,7 +249,7 @@ def _near(context: Context[Any], draft: Draft) -> list[Similar]:
         found = context.perform("find_similar", content=draft.content, scope=draft.scope, threshold=0.0, limit=_NEAR)
     except RecollectError:
         return []
-    return [one for one in found if one.memory.type not in _SUMMARIES]
+    return [one for one in found if one.memory.type not in _SUMMARIES and not one.memory.unapproved]
 
 
 def _draft(context: Context[Any], note: Note, one: Occurrence, score: Memorability) -> Draft:

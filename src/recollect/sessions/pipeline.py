@@ -202,10 +202,15 @@ def note_delivered(context: Context[NoteShown]) -> None:
         context.update(owes_index=False)
     if event.offered:
         ask.offered(context)
-    if event.index or event.ask:
+    if event.ask:
         return
     view = unfiltered(context.app, Draft(content="-"), context.caller)
-    found = list(context.app.records.load(set(ids), view).values())
+    found = list(context.app.records.load(set(whole if event.index else ids), view).values())
+    if event.index:  # that a session begins with a rule keeps it, and is no use of it
+        drafts, days = [one.id for one in found if one.is_draft], context.settings.default_ttl_days
+        if drafts and days:
+            context.app.records.extend_expiry(drafts, context.at, context.caller.user, days)
+        return
     count_use(context.app, found, context.at, context.caller, accessed=False)
 
 

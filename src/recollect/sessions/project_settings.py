@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from recollect.domain.lifecycle import LifecycleSettings
-from recollect.projects import ASKING, FILTERS, NAMES, NO_LESS, NO_MORE, table_in
+from recollect.projects import ASKING, FILTERS, NAMES, NO_LESS, NO_LONGER, NO_MORE, table_in
 
 log = logging.getLogger(__name__)
 
@@ -40,6 +40,9 @@ def narrowed(defaults: LifecycleSettings, asked: Mapping[str, Any], project: str
             log.warning("the setting %s of the project %s is not used: %s", name, project, error.errors()[0]["msg"])
     least = {name: min(getattr(settings, name), getattr(defaults, name)) for name in NO_MORE}
     most = {name: max(getattr(settings, name), getattr(defaults, name)) for name in NO_LESS}
+    for name in NO_LONGER:  # 0 is without end
+        ours, theirs = getattr(defaults, name), getattr(settings, name)
+        least[name] = min(ours or theirs, theirs or ours)
     least["ask"] = min(settings.ask, defaults.ask, key=ASKING.index)
     off = sorted((settings.off - FILTERS) | defaults.off)
     return settings.model_copy(update=least | most | {"modules_off": ",".join(off)})

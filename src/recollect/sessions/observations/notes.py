@@ -133,9 +133,11 @@ def failure(one: Occurrence, lines: Sequence[Line]) -> str:
 
 
 def passes_now(one: Occurrence, lines: Sequence[Line], trail: Trail) -> bool:
-    """Say whether a command passes whose program failed before."""
-    before = trail.failure and _first_word(trail.failure[0]) == _first_word(work(one.command))
-    return bool(before) and not failure(one, lines)
+    """Say whether a command passes that failed before, or that runs more or less of the same."""
+    if trail.failure is None or failure(one, lines):
+        return False
+    before, now = trail.failure[0].split(), work(one.command).split()
+    return before[:2] == now[:2] or (before[:1] == now[:1] and 1 in (len(before), len(now)))
 
 
 def proves(one: Occurrence, lines: Sequence[Line], trail: Trail) -> bool:
@@ -206,13 +208,13 @@ def _of_report(one: Occurrence, lines: Sequence[Line]) -> Note:
 def _of_output(one: Occurrence, lines: Sequence[Line], trail: Trail, folder: str, *, proof: bool) -> Note:
     """Return the lines of an output that tell most, after what was run; of a proof what failed and what changed."""
     command = " ".join(_CHANGES_FOLDER.sub("", without_documents(one.command)).split())
-    about = one.description.rstrip(" .:") or (f"`{shortened(command, 80)}`" if command else one.tool)
+    path = relative(one.path, folder)
+    about = one.description.rstrip(" .:") or (f"`{shortened(command, 80)}`" if command else path or one.tool)
     text = "; ".join(_telling(lines))
     if proof and trail.failure:
         text = f"{trail.failure[1]}: passes after a change of {', '.join(trail.edits)}"
     content = shortened(_from(folder, f"{about}: {text}" if text else ""), LONGEST)
     kind = Kind.BUGFIX if proof else Kind.DISCOVERY
-    path = relative(one.path, folder)
     return Note(
         content=content,
         title=_title(content),
@@ -258,10 +260,6 @@ def _tags(one: Occurrence) -> tuple[str, ...]:
 
 def _from(folder: str, text: str) -> str:
     return text.replace(folder.rstrip("/") + "/", "") if len(folder) > 1 else text
-
-
-def _first_word(text: str) -> str:
-    return text.partition(" ")[0]
 
 
 def _bare(text: str) -> str:

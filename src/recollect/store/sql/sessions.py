@@ -30,7 +30,7 @@ from sqlalchemy import (
 
 from recollect.domain.enums import ObservationType, Scope, Sensitivity, Source, Standing
 from recollect.domain.lifecycle import CAPTURED, Decision, Observation, Session
-from recollect.domain.origin import APPROVED, Authority, SaidBy, authority
+from recollect.domain.origin import APPROVED, Authority, SaidBy, authority, before_stamps
 from recollect.domain.requests import Caller
 from recollect.domain.results import Memory
 from recollect.store.entries import AgingMemory, Mark
@@ -39,7 +39,7 @@ from recollect.store.sql.database import Database
 from recollect.store.sql.dialect import count, insert_all, select_in
 from recollect.store.sql.facts import Transaction
 from recollect.store.sql.mapping import standing_of
-from recollect.store.sql.tables import consolidation, label, memory, observation, session, usage
+from recollect.store.sql.tables import consolidation, label, level_of, memory, observation, session, usage
 from recollect.store.sql.visibility import STANDING, inside, namespace_ids, of_levels, shown
 
 _SESSION: Final = tuple(Session.model_fields)
@@ -254,7 +254,6 @@ def _numbered(connection: Connection, row: int, observations: Sequence[Observati
 
 
 _DAYS = "session_days."
-_NOT_OUTSIDE = [str(one) for one in SaidBy if authority(one) is not Authority.OUTSIDE]
 _MOST_DAYS = 400
 _KEPT = "kept"
 """The kind of a label that says that somebody stored by a call what was captured."""
@@ -329,15 +328,21 @@ class ConsolidationWriting(Transaction):
     def stop_fading(self, memory_id: int) -> None:
         """Note that somebody stored by a call what the pipeline had captured: it fades and ends by itself no more.
 
-        It is no draft any more, either. What waits for a decision goes on waiting.
+        It is no draft any more, either, unless it came from outside: that waits for a decision of its own.
         """
         mine = (memory.c.id == memory_id) & memory.c.source.in_([str(one) for one in CAPTURED])
         row = select(memory.c.id, literal(_KEPT), literal(0), literal("")).where(mine)
         new = row.where(~exists().where(label.c.memory_id == memory_id, label.c.kind == _KEPT))
         self._connection.execute(insert(label).from_select(["memory_id", "kind", "position", "value"], new))
         self._connection.execute(update(memory).where(mine, memory.c.ttl_days.is_(None)).values(expires_at=None))
-        open_ = memory.c.review.is_(None) & memory.c.said_by.in_(_NOT_OUTSIDE)
-        self._connection.execute(update(memory).where(mine, open_).values(review=APPROVED))
+        found = select(memory.c.source, memory.c.trust, memory.c.said_by, memory.c.review, level_of(memory))
+        old = self._connection.execute(found.where(mine)).first()
+        if old is None or old.review == APPROVED:
+            return
+        said_by = SaidBy(old.said_by) if old.said_by else before_stamps(Source(old.source), old.trust)
+        if authority(said_by) is not Authority.OUTSIDE:
+            self._connection.execute(update(memory).where(mine).values(review=APPROVED))
+            self._journal("review", (memory_id, old[-1], {"review": APPROVED}))
 
     def set_standing(self, old: Memory, standing: Standing | None) -> None:
         """Note that somebody pinned or buried a memory, or neither any more; what is pinned has no end."""

@@ -28,8 +28,17 @@ from sqlalchemy import (
     select,
 )
 
-from recollect.domain.enums import OF_SESSION, EntityType, ObservationType, Standing, owner_of, sensitivity_of
-from recollect.domain.origin import TOLD
+from recollect.domain.enums import (
+    OF_SESSION,
+    RULES,
+    EntityType,
+    ObservationType,
+    Source,
+    Standing,
+    owner_of,
+    sensitivity_of,
+)
+from recollect.domain.origin import APPROVED, TOLD
 from recollect.domain.search import View
 from recollect.store.sql.dialect import Listed, any_of, folded, once, unindexed
 from recollect.store.sql.tables import AWAY, UtcDateTime, held, journal, label, memory, namespace
@@ -195,6 +204,10 @@ def _asked(view: View) -> list[ColumnElement[bool]]:
         )
     if view.told:  # of what has no stamp its way in and its trust tell
         conditions.append(or_(memory.c.said_by.is_(None), memory.c.said_by.in_(TOLD)))
+    if view.speaking:
+        told = or_(memory.c.said_by.is_(None), memory.c.said_by.in_(TOLD))
+        noted = (memory.c.source == Source.HOOK) | ((memory.c.source == Source.COMPRESSION) & ~told)
+        conditions.append(or_(~noted, memory.c.review == APPROVED, memory.c.fact_type.in_(RULES) & told))
     happened_at = func.coalesce(memory.c.observed_at, memory.c.created_at)
     if view.since is not None:
         conditions.append(happened_at >= view.since)
