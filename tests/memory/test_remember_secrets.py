@@ -16,7 +16,7 @@ from recollect.errors import SecretFound
 
 TEXTS = ("content", "key", "category", "title", "subtitle", "abstract", "overview", "session_id", "project", "speaker")
 TEXTS += ("id", "supersedes")
-LISTS = ("tags", "files_read", "files_modified")
+LISTS = ("tags", "files_read", "files_modified", "when")
 
 
 def token() -> str:
@@ -32,6 +32,7 @@ def rows(settings: Settings, query: str) -> list[tuple[object, ...]]:
 
 def draft_with(field: str, text: str) -> Draft:
     """Return a plain draft with `text` in one field."""
+    text = f"run {text}" if field == "when" else text
     value = (text,) if field in LISTS else text
     return Draft(**{"content": "plain words", field: value})
 

@@ -41,6 +41,7 @@ def fill(app: App, clock: Any) -> None:
         "concepts": ["gotcha", "why-it-exists"],
         "files_read": ["src/a.py"],
         "files_modified": ["src/b.py", "src/c.py"],
+        "when": ["run make ship !--dry-run", "edit src/b.py"],
         "session_id": "s1",
         "position": 3,
         "speaker": "Ada Lovelace",

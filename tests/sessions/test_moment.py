@@ -23,7 +23,7 @@ from stores import open_app
 RULE = "Never force a push to main: CI deploys what it finds there, and nobody can roll it back."
 PUSH = ["run git push --force", "run git push -f"]
 FORCED = "git push origin main --force"
-TOKEN = "ghp_" + "7kQ2mZ9xVbL4tR8wYc3nJ6pD1sF5gH0aEuXo"
+TOKEN = "gh" + "p_" + "".join(chr(ord("a") + (7 * n) % 26) + str(n % 10) for n in range(18))
 
 
 def before(app: App, command: str = FORCED, session: str = "s1", *, deliver: bool = True, **fields: Any) -> Injection:

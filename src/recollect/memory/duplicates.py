@@ -163,8 +163,8 @@ def _choice(app: App, draft: Draft, near: Sequence[Memory]) -> Judgement | None:
         return None
 
 
-LABELS = {"tags": 200, "concepts": 200, "files_read": 200, "files_modified": 200, "when": MOST_MOMENTS}
-"""The fields of which a merged memory has what all its parts have, and how much of that it can have."""
+LABELS = {"tags": None, "concepts": None, "files_read": None, "files_modified": None, "when": MOST_MOMENTS}
+"""The fields of which a merged memory has what all its parts have, or the last of that where a number says how much."""
 
 
 def statements(whole: Memory, parts: Sequence[Memory]) -> list[Memory]:
@@ -202,9 +202,9 @@ def joined(parts: Sequence[Memory]) -> Draft:
     return Draft(content=_content(parts), scope=parts[0].scope, confidence=sure, **labels)
 
 
-def _last(values: Iterable[str], most: int) -> tuple[str, ...]:
-    """Return the last values, each once, and no more than so many."""
-    return tuple(dict.fromkeys(values))[-most:]
+def _last(values: Iterable[str], most: int | None) -> tuple[str, ...]:
+    """Return values, each once, and where that is limited the last of them."""
+    return tuple(dict.fromkeys(values))[-(most or 0) :]
 
 
 def _content(parts: Sequence[Memory]) -> str:
