@@ -1,7 +1,8 @@
 """Measure what attempts to poison an agent's memory achieve, and what becomes of harmless outputs of the same shape.
 
 Each attempt is played in a store of its own: the person says something, the steps follow in another session, and a
-third one begins with the index, asks, and takes the same steps again. What was planted counts as there where its text stands there, or most of its words do.
+third one begins with the index, asks, and takes the same steps again. What was planted counts as there where its text
+stands there, or most of its words do.
 """
 
 from __future__ import annotations

@@ -238,9 +238,11 @@ def test_every_way_in_takes_moments(app: App) -> None:
     do(app, "update_memory", id=one, when=[])
     assert shown(app, int(one)).when == ()
     assert before(app).text == ""
-    refused = call_tool(app, "memory", {"action": "remember", "content": "x", "when": ["git push"]})
+    refused = call_tool(app, "memory", {"action": "remember", "content": "x", "when": ["fail"]})
     assert refused.failed
-    assert "Invalid when: `git push` begins with none of" in refused.texts[0]
+    assert "Invalid when: `fail` has no words" in refused.texts[0]
+    bare = call_tool(app, "memory", {"action": "remember", "content": "Bare.", "when": ["git push"]})
+    assert shown(app, int(bare.structured["id"])).when == ("run git push",)
 
 
 def test_a_merge_has_no_more_moments_than_a_memory_may_have(app: App) -> None:
@@ -262,7 +264,7 @@ def test_a_secret_in_a_moment_is_refused(app: App) -> None:
 def test_a_bad_moment_stores_nothing(app: App) -> None:
     """A memory whose moment cannot be read is not stored at all."""
     with pytest.raises(InvalidInput, match="Invalid when: "):
-        add(app, RULE, when=["whenever you push"])
+        add(app, RULE, when=["run !force"])
     assert do(app, "list_memories").total == 0
 
 

@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any
 
 import pytest
+from recollect.sessions.lessons import Trail
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
@@ -23,7 +24,6 @@ from recollect.doors.http.server import TeamAccess
 from recollect.errors import InvalidInput, StoreUnusable
 from recollect.memory import prepare_write
 from recollect.sessions import pipeline
-from recollect.sessions.lessons import Trail
 from recollect.sessions.pipeline import Stage
 from recollect.sessions.session_state import Context
 from recollect.store import integrity

@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from recollect.search.injection import relevant_and_denied
 
 from callers import ADA
 from file_transfer import import_paths
 from recollect import App, Memory
 from recollect.domain.origin import Authority, SaidBy
-from recollect.search.injection import relevant_and_denied
 from run_operations import do
 
 PAGE = "https://docs.example.com/queues"

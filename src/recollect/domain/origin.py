@@ -257,9 +257,8 @@ class Stamped:
         """Say whether a hook noted it, or it sums such notes up, and nobody has decided that it is worth keeping."""
         if self.review == APPROVED or self.type in OF_SESSION:
             return False
-        return self.source is Source.HOOK or (
-            self.source is Source.COMPRESSION and self.authority is not Authority.TOLD
-        )
+        summed_up = self.source is Source.COMPRESSION and self.authority is not Authority.TOLD
+        return summed_up or self.source is Source.HOOK
 
     @property
     def is_rule(self) -> bool:

@@ -218,7 +218,8 @@ def _store(context: Context[Any], draft: Draft, same: int, note: Observation) ->
 def _replace_drafts(context: Context[UseTool], output: str) -> None:
     """Put the memory that the agent just stored in the place of the session's drafts that say the same.
 
-    A rule of a person gives its place to a rule alone. The agent has decided about the rest, so nobody asks about that again; it stays a draft.
+    A rule of a person gives its place to a rule alone. The agent has decided about the rest, so nobody asks about that
+    again; it stays a draft.
     """
     stored = _STORED.search(output)
     context.update(undecided=())

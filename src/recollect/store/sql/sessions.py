@@ -328,7 +328,7 @@ class ConsolidationWriting(Transaction):
     def stop_fading(self, memory_id: int) -> None:
         """Note that somebody stored by a call what the pipeline had captured: it fades and ends by itself no more.
 
-        It is no draft any more, either, unless it came from outside: that waits for a decision of its own.
+        It is no draft any more, either, unless it came from outside or waits for a decision of its own.
         """
         mine = (memory.c.id == memory_id) & memory.c.source.in_([str(one) for one in CAPTURED])
         row = select(memory.c.id, literal(_KEPT), literal(0), literal("")).where(mine)
@@ -337,7 +337,7 @@ class ConsolidationWriting(Transaction):
         self._connection.execute(update(memory).where(mine, memory.c.ttl_days.is_(None)).values(expires_at=None))
         found = select(memory.c.source, memory.c.trust, memory.c.said_by, memory.c.review, level_of(memory))
         old = self._connection.execute(found.where(mine)).first()
-        if old is None or old.review == APPROVED:
+        if old is None or old.review is not None:
             return
         said_by = SaidBy(old.said_by) if old.said_by else before_stamps(Source(old.source), old.trust)
         if authority(said_by) is not Authority.OUTSIDE:
