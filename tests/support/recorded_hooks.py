@@ -22,6 +22,9 @@ PATCH = f"""*** Begin Patch
 FAILED = "E   usb.core.USBError: [Errno 13] Access denied (insufficient permissions) on device 04f9:2028"
 CLAIM = "The checkout was flaky because the broker drops idle links after 300 s; a ping every 60 s keeps them."
 RULE = "Never restart the broker during the backup, because the dump locks its tables."
+BEFORE = (
+    "<hook_context>&lt;memory-index&gt;\n- [7] Never deploy on Fridays (today)\n&lt;/memory-index&gt;</hook_context>"
+)
 RUN = {"command": "python print_label.py", "description": "Why does the label printer refuse?"}
 
 Case = tuple[str, str, dict[str, Any], str, tuple[str, ...]]
@@ -128,6 +131,7 @@ CASES: list[Case] = [
     ),
     ("codex", "Stop", {"stop_hook_active": False, "last_assistant_message": CLAIM}, "", (CLAIM,)),
     ("gemini-cli", "BeforeAgent", {"prompt": RULE}, "", (RULE,)),
+    ("gemini-cli", "BeforeAgent", {"prompt": f"{BEFORE}\n\n{RULE}"}, "", (RULE,)),
     (
         "gemini-cli",
         "AfterTool",

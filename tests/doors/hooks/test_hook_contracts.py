@@ -87,6 +87,7 @@ def test_a_recorded_event_becomes_a_memory_or_noise(
     for note in became.notes[:1]:
         text = " ".join(each.content for each in became.notes)
         assert [part for part in said if part not in text] == []
+        assert "Fridays" not in text
         assert [part for part in recorded.WRAPPING if part in text and agent != "claude-code"] == []
         assert "src/pool.py" in note.files_modified or "src/pool.py" not in text
         assert not ({"***", "begin", "patch"} & set(note.tags))
