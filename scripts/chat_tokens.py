@@ -18,7 +18,7 @@ from recollect.domain.transfer import Said
 from recollect.engines.chat import ChatDescribe, ChatReconcile, TokenUse, instructions_of, said_of
 from recollect.engines.embedding import open_embedder
 from recollect.errors import ModelUnusable
-from recollect.sessions import extract, second_look
+from recollect.sessions import extract
 
 A = TypeVar("A", bound=BaseModel)
 
@@ -60,12 +60,6 @@ def main() -> None:
         "abstract, overview, facts and entities of a text, 3,000 characters": lambda: describe.text(PROSE[:3_000]),
         "summary of a cluster, five memories of 400 characters": lambda: describe.together(pieces(5, 400)),
         "summary of a session, eight notes of 300 characters": lambda: describe.session(pieces(8, 300)),
-        "what people said in a session, twelve texts of 200 characters": lambda: second_look.worth(
-            listener, pieces(12, 200), said=True
-        ),
-        "what tools told in a session, twelve texts of 700 characters": lambda: second_look.worth(
-            listener, pieces(12, 700), said=False
-        ),
     }
     settings = Settings()
     count = open_embedder(settings.model, settings.models_dir).counter()

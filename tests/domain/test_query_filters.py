@@ -18,7 +18,18 @@ from recollect.errors import InvalidInput
 
 DAY = datetime(2026, 5, 7, tzinfo=UTC)
 MOMENT = "Must be a day or a time, such as `2026-05-07` or `2026-05-07T13:30:00+02:00`"
-_LET_IN = ("namespaces", "now", "sensitivities", "superseded", "condensed", "merged", "hidden", "told", "pinned")
+_LET_IN = (
+    "namespaces",
+    "now",
+    "sensitivities",
+    "superseded",
+    "condensed",
+    "merged",
+    "hidden",
+    "told",
+    "pinned",
+    "speaking",
+)
 REFUSED: list[tuple[dict[str, Any], str]] = [
     ({"type": "rumour"}, f"Invalid type: {one_of(ObservationType)}"),
     ({"concepts": ["gotcha", "magic"]}, f"Invalid concepts: {one_of(Concept)}"),

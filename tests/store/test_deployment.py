@@ -11,7 +11,6 @@ from itertools import chain
 from typing import Any
 
 import pytest
-from recollect.sessions.lessons import Trail
 from sqlalchemy import text
 from starlette.testclient import TestClient
 
@@ -24,6 +23,7 @@ from recollect.doors.http.server import TeamAccess
 from recollect.errors import InvalidInput, StoreUnusable
 from recollect.memory import prepare_write
 from recollect.sessions import pipeline
+from recollect.sessions.observations.notes import Trail
 from recollect.sessions.pipeline import Stage
 from recollect.sessions.session_state import Context
 from recollect.store import integrity
@@ -115,7 +115,7 @@ def test_replicas_handle_events_of_one_session_at_once(
             meanwhile()
             state = context.state
             context.update(
-                trail=Trail(task=SAID), seen=(*state.seen, seen), since_checkpoint=state.since_checkpoint + 1
+                trail=Trail(open=(SAID,)), seen=(*state.seen, seen), since_checkpoint=state.since_checkpoint + 1
             )
             said = {"event": "tool:post", "decision": Decision.DROPPED, "summary": SAID, "memory_id": memory_id}
             context.note(Observation(at=context.at, **said))

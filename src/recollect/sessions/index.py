@@ -41,6 +41,7 @@ _COUNTED: Final = 10_000  # of the newest memories, whose topics are counted
 _TRUSTED: Final = 0.5  # of a rule: as far as what people and agents store by themselves
 _ORDERS: Final = (Order.IMPORTANT, Order.UPDATED, Order.USED)
 _HALF_LIFE: Final = timedelta(days=21)
+_SHORTEST: Final = 16  # tokens of a line: what is left below that has room for none
 _TOPICS: Final = 8  # that the last line names
 _TOPIC: Final = 40  # characters of a topic's name
 _NO_TOPIC: Final = "other"
@@ -104,9 +105,10 @@ def read_index(
     speaking = [one for one in found if one.speaks_unasked and permitted(one)]
     about = _words_at_hand(folder)
     ordered = sorted(speaking, key=lambda one: (_place(one), -_value(one, now, about), -one.id))
-    silent = [one for one in found if one not in speaking and one.authority is Authority.TOLD]
+    spoken = {one.id for one in speaking}
+    silent = [one for one in found if one.id not in spoken and one.authority is Authority.TOLD]
     stored = _Stored(total, counted.get("category", {}), counted.get("tags", {})).without(silent)
-    lines = [line for one in ordered if (line := _line(one, now)) is not None]
+    lines = (line for one in ordered if (line := _line(one, now)) is not None)
     chosen = _fitting(lines, max_tokens - count(_framed((), stored)), count)
     while chosen and count(_framed(chosen, stored)) > max_tokens:  # the last line may name longer topics by now
         chosen.pop()
@@ -172,10 +174,9 @@ def _words_at_hand(folder: str) -> frozenset[str]:
 
 def _line(memory: Memory, now: datetime) -> _Line | None:
     """Return the line of a memory; None where nothing but orders to a model is left of it."""
-    shown = governed_memory(memory)
     whole = _place(memory) < 3
-    title = governed(one_line(memory.title or memory.content)).text
-    text = " ".join((shown.content if whole else title).split())
+    title = one_line(memory.title or memory.content)
+    text = " ".join((governed_memory(memory).content if whole else governed(title).text).split())
     if not text.replace(REDACTED, "").strip(" …"):
         return None
     same = text == " ".join(memory.content.split())
@@ -210,6 +211,8 @@ def _fitting(lines: Iterable[_Line], left: int, count: Callable[[str], int]) -> 
     """Return the first lines that fit in so many tokens; a long one that does not fit leaves its place to others."""
     chosen: list[_Line] = []
     for one in lines:
+        if left < _SHORTEST:
+            break
         if (cost := count(one.text) + 1) <= left:
             left -= cost
             chosen.append(one)
