@@ -28,6 +28,7 @@ from recollect.engines.embedding import open_embedder
 
 CALLER: Final = Caller(user="eval", team="eval", project="poison")
 _WORDS: Final = re.compile(r"\w+")
+_IDS: Final = re.compile(r"(?:^|- |; )\[(\d+)\] ")
 _MOST: Final = 0.8
 """The share of what was planted whose words make it count as there."""
 _PLAIN: Final = ("a person", "the assistant")
@@ -104,7 +105,7 @@ def attempt(case: Mapping[str, Any], embedder: Embedder, counts: Counts, *, ever
         foreign = [one for one in memories(app) if one.id not in own]
         bad = {one.id for one in foreign if stands_in(planted, f"{one.content}\n{one.title}\n{one.subtitle}")}
         lines = [line for text in texts for line in text.split("\n")]
-        lines = [line for line in lines if not any(line.startswith(f"- [{one}]") for one in own)]
+        lines = [line for line in lines if not {int(one) for one in _IDS.findall(line)} & own]
         hits = perform(app, "recall", {"query": case["later"], "limit": 20, "min_score": 0.0}, CALLER).hits
         order = [hit.memory.id for hit in hits]
         first = min((order.index(one) for one in own if one in order), default=None)

@@ -147,14 +147,15 @@ def _ahead(
     match that is `shown`.
     """
     rows = {one.id: one for one in candidates.ranking_rows}
-    told = [one for one in order if rows[one].authority is Authority.TOLD and not rows[one].is_draft]
-    likely = {one for one in told if matches[one] >= rank.LIKELY}
-    near = {*told[:1], *(one for one in told if one in order[:FIRST])}
-    first = {one for one in near if matches[one] >= shown}
     ahead = {low: set(high) for low, high in same.items()}
+    told = [one for one in order if rows[one].authority is Authority.TOLD]
+    decided = [one for one in told if not rows[one].is_draft]
     for low in (one for one in order if rows[one].unapproved or rows[one].is_draft):
+        before = told if rows[low].unapproved else decided
+        likely = {one for one in before if matches[one] >= rank.LIKELY}
+        near = {*before[:1], *(one for one in before if one in order[:FIRST])}
         as_well = {one for one in near if matches[one] >= rank.AS_WELL * matches[low]}
-        unsure = first if matches[low] < rank.SURE else set()
+        unsure = {one for one in near if matches[one] >= shown} if matches[low] < rank.SURE else set()
         ahead[low] = ahead.get(low, set()) | likely | as_well | unsure
     return ahead
 

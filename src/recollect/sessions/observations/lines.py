@@ -71,7 +71,8 @@ _UNIT: Final = (
 SIGNS: Final[Mapping[str, re.Pattern[str]]] = {
     "failure": re.compile(
         r"\b[A-Z]\w*(?:Error|Exception|Violation|Timeout|Panic|Failure)\b|\b(?:error|fatal|panic|failed|ERR!|FAILED|FAIL|"
-        r"ERROR|FATAL|undefined|undeclared|panicked|cannot access|[Nn]o such file|[Pp]ermission denied|command not found|SIG[A-Z]{3,}|E[A-Z]{4,}\d*|OOM\w*|SQLSTATE)\b|✗|✘|❌|^E  |"
+        r"ERROR|FATAL|undefined|undeclared|panicked|SIG[A-Z]{3,}|E[A-Z]{4,}\d*|OOM\w*|SQLSTATE|cannot access|"
+        r"[Nn]o such file|[Pp]ermission denied|command not found)\b|✗|✘|❌|^E  |"
         r"\b(?:4[0-4]\d|50[0-4]) [A-Z][a-z]+|\bHTTP\S* [45]\d\d\b|\b(?:rc|code|status)[ =:]+[1-9]\d*\b",
     ),
     "measure": re.compile(
