@@ -32,8 +32,8 @@ _OFFERED: Final = 4  # memories that the offer at the next start names
 _LOOKED_BACK: Final = 3  # sessions
 _LIVES: Final = timedelta(hours=1)  # without an event, after which nobody goes on with a session that did not end
 _QUESTION: Final = (
-    "Before you end: did this session learn something that a colleague would need and could not see from the code: what "
-    "the person decided, what broke and what cured it, with the figures that prove it, what was found out? "
+    "Before you end: did this session learn something that a colleague would need and could not see from the code: "
+    "what the person decided, what broke and what cured it, with the figures that prove it, what was found out? "
     "Store each such thing with the tool `memory` (`remember`): one statement each, at most 300 characters, with exact "
     "names and numbers, a `title` that says it without opening the memory, and in `when` the commands, files or errors "
     "at which it must be seen again. Where it replaces a memory, name that in `supersedes`. Store nothing if nothing "
