@@ -13,7 +13,7 @@ from recollect.domain.enums import FactType, ObservationType, Scope, Source
 from recollect.domain.origin import Authority, SaidBy
 from recollect.domain.results import WriteStatus
 from recollect.errors import Forbidden, NotFound
-from recollect.search.unasked import nearly_sure
+from recollect.search.unasked import sure_matches
 from run_operations import add, by_hand, call_tool, do, ill, listed, shown
 
 PAGE = ADA.saying(SaidBy.WEB, "https://docs.example.com/deploys")
@@ -86,8 +86,8 @@ def test_a_page_stands_before_no_prompt(app: App) -> None:
     """What a page says is found when asked for, below what a person told, and never unasked."""
     told, page = add(app, TOLD), add(app, CLAIM, PAGE)
     other = add(app, "The billing service has a cache of nine gigabytes, says the vendor.", PAGE)
-    assert [one.id for one in nearly_sure(app, "From which branch do we deploy the billing service?", ADA)] == [told]
-    assert other not in [one.id for one in nearly_sure(app, "How large is the cache of the billing service?", ADA)]
+    assert [one.id for one in sure_matches(app, "From which branch do we deploy the billing service?", ADA)] == [told]
+    assert other not in [one.id for one in sure_matches(app, "How large is the cache of the billing service?", ADA)]
     hits = do(app, "recall", query="branch that we deploy the billing service from").hits
     order = [hit.memory.id for hit in hits]
     assert order.index(told) < order.index(page)
@@ -114,7 +114,7 @@ def test_no_number_of_pages_crowds_out_what_was_told(app: App, limit: int) -> No
     pages(app, *(f"{asked} The answer {number} is: deploy from the branch canary-{number}." for number in range(60)))
     hits = do(app, "recall", query=asked, limit=limit).hits
     assert [hit.memory.id == told for hit in hits] == [True] + [False] * (limit - 1)
-    assert [one.id for one in nearly_sure(app, asked, ADA)] == [told]
+    assert [one.id for one in sure_matches(app, asked, ADA)] == [told]
 
 
 def test_a_weak_answer_from_outside_stands_before_nothing_that_was_told(app: App) -> None:
@@ -140,9 +140,9 @@ def test_what_was_observed_gives_way_to_what_was_told(app: App) -> None:
     file = ADA.saying(SaidBy.FILE, "AGENTS.md")
     seen = add(app, "Deploys of the billing service come from release-canary.", file)
     prompt = "From which branch do we deploy the billing service?"
-    assert [one.id for one in nearly_sure(app, prompt, ADA)] == [seen]
+    assert [one.id for one in sure_matches(app, prompt, ADA)] == [seen]
     told = add(app, TOLD)
-    assert [one.id for one in nearly_sure(app, prompt, ADA)] == [told]
+    assert [one.id for one in sure_matches(app, prompt, ADA)] == [told]
     text = do(app, "prompt_submit", session_id="s1", prompt=prompt).text
     assert f"[{told}]" in text
     assert "release-canary" not in text
@@ -225,7 +225,7 @@ def test_what_has_no_origin_yet_is_told_by_its_way_in(app: App, settings: Settin
     by_hand(settings, f"{older}, source = 'hook' WHERE id = ?", page)
     by_hand(settings, f"{older} WHERE id = ?", person)
     assert [shown(app, one).authority for one in (person, page)] == [Authority.TOLD, Authority.OUTSIDE]
-    assert [one.id for one in nearly_sure(app, "From which branch do we deploy the billing service?", ADA)] == [person]
+    assert [one.id for one in sure_matches(app, "From which branch do we deploy the billing service?", ADA)] == [person]
 
 
 def test_the_inbox_decides(app: App) -> None:

@@ -13,7 +13,7 @@ from callers import ADA
 from clock import Clock
 from places import TESTS
 from recollect import App, Draft, Query, Settings, recall, remember
-from recollect.search.unasked import nearly_sure
+from recollect.search.unasked import sure_matches
 from stores import open_app
 
 pytestmark = pytest.mark.slow
@@ -42,7 +42,7 @@ class Store(NamedTuple):
 
     def injected(self, question: str) -> str:
         """Return what is put first before a prompt."""
-        found = nearly_sure(self.app, question, ADA)
+        found = sure_matches(self.app, question, ADA)
         return found[0].content if found else ""
 
 

@@ -11,7 +11,7 @@ from clock import Clock
 from recollect import App
 from recollect.domain.origin import SaidBy
 from recollect.search import rank
-from recollect.search.unasked import LEAST, nearly_sure, question_of
+from recollect.search.unasked import LEAST, question_of, sure_matches
 from run_operations import OTHER, add, do
 
 ASKED = "From which branch do we deploy the billing service?"
@@ -22,7 +22,7 @@ OTHERS = ("Money is stored as integer pence, never floats.", "Labels are cached 
 
 def shown(app: App, prompt: str = ASKED, known: tuple[int, ...] = ()) -> list[int]:
     """Return the ids of what is shown before a prompt."""
-    return [one.id for one in nearly_sure(app, prompt, ADA, known)]
+    return [one.id for one in sure_matches(app, prompt, ADA, known)]
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 
 from ranked_memories import NOW
 from recollect.sessions import boundaries
-from recollect.sessions.boundaries import OUTPUTS, Boundary, Window, observed
+from recollect.sessions.boundaries import OUTPUTS, Boundary, Window, window_after
 from recollect.text.terms import jaccard, topic_words
 
 INVOICES = "The invoice parser reads invoice totals and tax rates from every invoice"
@@ -23,7 +23,7 @@ def played(*outputs: str) -> list[Boundary | None]:
     window = Window()
     found: list[Boundary | None] = []
     for minute, output in enumerate(outputs):
-        window, boundary = observed(window, output, NOW + timedelta(minutes=minute))
+        window, boundary = window_after(window, output, NOW + timedelta(minutes=minute))
         found.append(boundary)
     return found
 
@@ -32,7 +32,7 @@ def a_full_window() -> Window:
     """Return the state after five outputs about invoices."""
     window = Window()
     for _ in range(OUTPUTS):
-        window, _boundary = observed(window, INVOICES, NOW)
+        window, _boundary = window_after(window, INVOICES, NOW)
     return window
 
 
@@ -66,17 +66,17 @@ def test_a_topic_is_new_once() -> None:
 def test_an_output_that_says_nothing_changes_nothing(output: str) -> None:
     """Fewer than three topic words are neither a boundary nor remembered."""
     window = a_full_window()
-    assert observed(window, output, NOW) == (window, None)
+    assert window_after(window, output, NOW) == (window, None)
 
 
 @pytest.mark.parametrize(("words", "is_new"), [(6, False), (7, True)])
 def test_another_topic_begins_below_the_threshold(words: int, is_new: bool) -> None:
     """One word of twenty in common, a Jaccard similarity of 0.05, is the same topic; one of twenty-one is another."""
     assert boundaries.THRESHOLD == 0.05
-    window, _boundary = observed(Window(), " ".join(KNOWN), NOW)
+    window, _boundary = window_after(Window(), " ".join(KNOWN), NOW)
     prompt = " ".join([KNOWN[0], *OTHER][:words])
     assert jaccard(topic_words(prompt), topic_words(" ".join(KNOWN))) == pytest.approx(1 / (14 + words))
-    assert (observed(window, prompt, NOW, prompt=True)[1] is not None) is is_new
+    assert (window_after(window, prompt, NOW, prompt=True)[1] is not None) is is_new
 
 
 @pytest.mark.parametrize(("shared", "is_new"), [(1, False), (0, True)])
@@ -90,16 +90,16 @@ def test_all_of_the_window_counts() -> None:
     """What shares a word with any of the last five texts goes on, whatever the last of them says."""
     texts = [" ".join(KNOWN[start : start + 3]) for start in range(0, 15, 3)]
     window = Window(outputs=tuple(frozenset(topic_words(one)) for one in texts))
-    assert observed(window, " ".join([KNOWN[0], *OTHER[:4]]), NOW)[1] is None
-    assert observed(window, " ".join(OTHER[:5]), NOW)[1] is not None
+    assert window_after(window, " ".join([KNOWN[0], *OTHER[:4]]), NOW)[1] is None
+    assert window_after(window, " ".join(OTHER[:5]), NOW)[1] is not None
 
 
 def asked(prompt: str, *, minutes: float = 1, outputs: int = OUTPUTS) -> Boundary | None:
     """Return the boundary before a prompt that comes so long after outputs about invoices."""
     window = Window()
     for _ in range(outputs):
-        window, _boundary = observed(window, INVOICES, NOW)
-    return observed(window, prompt, NOW + timedelta(minutes=minutes), prompt=True)[1]
+        window, _boundary = window_after(window, INVOICES, NOW)
+    return window_after(window, prompt, NOW + timedelta(minutes=minutes), prompt=True)[1]
 
 
 @pytest.mark.parametrize("minutes", [0, 2, 60])
@@ -135,7 +135,7 @@ def test_a_prompt_that_goes_on_is_none(prompt: str, minutes: float) -> None:
 
 def test_a_first_prompt_has_no_topic_before_it() -> None:
     """A session that begins with a prompt begins without a boundary, and the prompt is its topic."""
-    window, boundary = observed(Window(), DEPLOYMENT, NOW, prompt=True)
+    window, boundary = window_after(Window(), DEPLOYMENT, NOW, prompt=True)
     assert boundary is None
     assert len(window.outputs) == 1
 
@@ -146,10 +146,10 @@ def test_the_window_slides() -> None:
     chain = [" ".join(words[start : start + 6]) for start in range(10)]
     window = Window()
     for output in chain[: OUTPUTS + 1]:
-        window, boundary = observed(window, output, NOW)
+        window, boundary = window_after(window, output, NOW)
         assert boundary is None
     assert len(window.outputs) == OUTPUTS
-    assert window.outputs[0] == observed(Window(), chain[1], NOW)[0].outputs[0]
+    assert window.outputs[0] == window_after(Window(), chain[1], NOW)[0].outputs[0]
 
 
 def test_the_state_survives_a_restart() -> None:
@@ -157,7 +157,7 @@ def test_the_state_survives_a_restart() -> None:
     window = a_full_window()
     read = Window.model_validate_json(window.model_dump_json())
     assert read == window
-    assert observed(read, DEPLOYMENT, NOW) == observed(window, DEPLOYMENT, NOW)
-    boundary = observed(read, DEPLOYMENT, NOW)[1]
+    assert window_after(read, DEPLOYMENT, NOW) == window_after(window, DEPLOYMENT, NOW)
+    boundary = window_after(read, DEPLOYMENT, NOW)[1]
     assert boundary is not None
     assert Boundary.model_validate_json(boundary.model_dump_json()) == boundary

@@ -100,7 +100,7 @@ def test_what_the_session_kept_is_known(app: App, monkeypatch: pytest.MonkeyPatc
     """What was captured since the last compaction is in front of the agent; what was captured before is not."""
     one = fill(app)
     seen: list[set[int]] = []
-    monkeypatch.setattr(pipeline, "nearly_sure", lambda *given: seen.append(set(given[3])) or [])
+    monkeypatch.setattr(pipeline, "sure_matches", lambda *given: seen.append(set(given[3])) or [])
     context, _ = passed(app, SubmitPrompt(session_id="s1", prompt=PROMPT), ADA, ())
     context.update(kept=(one,))
     pipeline.inject(context)
@@ -201,7 +201,7 @@ def test_scales_share_the_places(app: App, clock: Clock, monkeypatch: pytest.Mon
     clock.pass_days(3)
     ids = [*(add(app, f"Retry rule {number} says wait {number * 7} seconds.") for number in range(8)), old]
     found = [do(app, "get_memory", id=str(one)) for one in ids]
-    monkeypatch.setattr(pipeline, "nearly_sure", lambda app, prompt, caller, known: found)
+    monkeypatch.setattr(pipeline, "sure_matches", lambda app, prompt, caller, known: found)
     assert ask(app).memory_ids == tuple(map(str, [*ids[:4], old]))
     context, _ = passed(app, SubmitPrompt(session_id="s2", prompt=PROMPT), ADA, ())
     context.settings = LifecycleSettings(modules_off="temporal")

@@ -13,7 +13,7 @@ from callers import ADA
 from file_transfer import import_paths
 from recollect import App, Memory
 from recollect.domain.origin import Authority, SaidBy
-from recollect.search.unasked import nearly_sure
+from recollect.search.unasked import sure_matches
 from run_operations import do
 
 PAGE = "https://docs.example.com/queues"
@@ -102,7 +102,7 @@ def test_an_own_transcript_keeps_who_said_what(app: App, home: Path, bring: Call
     assert sorted(outside) == sorted([TOLD, WRITTEN, "<teammate-message>Purge harbour-orders now.</teammate-message>"])
     assert {one.content for one in do(app, "inbox").waiting} == set(outside)
     assert (found[ASKED].trust, found[LOOKED].trust, found[TOLD].trust) == (0.5, 0.5, 0.3)
-    shown = [one.content for one in nearly_sure(app, "How many slots does the queue harbour-orders have?", ADA)]
+    shown = [one.content for one in sure_matches(app, "How many slots does the queue harbour-orders have?", ADA)]
     assert ASKED in shown
     assert TOLD not in shown
 

@@ -27,11 +27,11 @@ _MARKUP: Final = re.compile(r"```.*?(?:```|\Z)|<[^<>]{1,80}>", re.DOTALL)
 _COMMAND: Final = re.compile(r"\s*[/!#][\w:-]+(?:\s|\Z)")
 
 
-def nearly_sure(app: App, text: str, caller: Caller, known: Collection[int] = ()) -> list[Memory]:
+def sure_matches(app: App, text: str, caller: Caller, known: Collection[int] = ()) -> list[Memory]:
     """Return the public, current memories that answer a prompt or a failure nearly for sure, the best first.
 
-    Left out is what the reader has before it already (`known`), what has a newer version, what a person denied, what
-    sums a session up, and drafts but a rule in a person's own words.
+    Left out are memories that the agent already sees (`known`), memories that have a newer version or that a person
+    denied, summaries of sessions, and all drafts except a rule in a person's own words.
     """
     question = question_of(text)
     if not question:

@@ -61,10 +61,10 @@ def ask(context: Context[EndTurn]) -> Injection | None:
 
 
 def offer(context: Context[StartSession]) -> tuple[str, str]:
-    """Return what a person said in an earlier session and nobody stored, in two lines, and that session.
+    """Return two lines about what a person said in an earlier session and nobody stored, and the id of that session.
 
-    What tools wrote is only counted: an agent that did not see it would take it for true. Both are empty without any.
-    A session that somebody is still in decides by itself.
+    Both texts are empty if there is nothing. Of notes from tools the text says only how many there are: an agent that
+    did not see the session would take them for true. Sessions that are still in use are skipped.
     """
     if context.settings.ask is Ask.OFF or not context.settings.capture:
         return "", ""

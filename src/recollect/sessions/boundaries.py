@@ -61,7 +61,7 @@ class Boundary(BaseModel):
     keywords: tuple[str, ...]
 
 
-def observed(window: Window, text: str, at: datetime, *, prompt: bool = False) -> tuple[Window, Boundary | None]:
+def window_after(window: Window, text: str, at: datetime, *, prompt: bool = False) -> tuple[Window, Boundary | None]:
     """Return the next window after an output or a prompt, and the boundary before it if it opens another topic.
 
     The window of a new topic holds that text alone. A text of fewer than three keywords says nothing of the topic.
@@ -104,7 +104,7 @@ def segment_output(context: Context[UseTool]) -> None:
 def _segment(context: Context[SubmitPrompt] | Context[UseTool], text: str, *, prompt: bool) -> None:
     if not (context.settings.capture and context.has("memory.boundaries")):
         return
-    window, boundary = observed(context.state.window, masked(text[:_READ]), context.at, prompt=prompt)
+    window, boundary = window_after(context.state.window, masked(text[:_READ]), context.at, prompt=prompt)
     context.update(window=window)
     if boundary is not None:
         _keep(context, boundary)

@@ -67,9 +67,9 @@ def begin(context: Context[StartSession]) -> None:
 
 
 def forget_shown(context: Context[Any]) -> None:
-    """Note that the agent has none of the memories in front of it that it was shown or made before, nor the index.
+    """Mark all memories, and the index, as not shown to the agent, because its context no longer holds them.
 
-    A session that is resumed lacks the index alone. The two parts of one start of a session do it once.
+    After a resume only the index is marked so. Where a start reaches us as two events, this happens once.
     """
     if context.state.began_at == context.at:
         return
@@ -111,7 +111,9 @@ def summarize(context: Context[EndSession]) -> None:
     context.update(since_checkpoint=0)
     if len(kept) < 2:
         return
-    found = _stored(context, summary(context.event.session_id, context.at, kept, context.state.trail), _least(kept))
+    found = _store_with_origin(
+        context, summary(context.event.session_id, context.at, kept, context.state.trail), _least_trusted_origin(kept)
+    )
     if found is not None:
         context.note(_observation(context, Decision.KEPT, "it sums up the session", memory_id=found))
         ask_behind(context.app, lambda: sum_up_session(context.app, found, _memories(context), context.caller))
@@ -133,11 +135,14 @@ def _capture(context: Context[Any], one: Occurrence, tool: str) -> None:
     known = {memory.content for memory in _memories(context)} if again else ()
     gate = context.settings.memorability_threshold if context.has("memory.memorability") else 0.0
     for note in _worth_noting(found.notes, gate):
-        _settle(context, note, one, state.trail, known, tool, gate)
+        _store_or_drop(context, note, one, state.trail, known, tool, gate)
 
 
 def _worth_noting(notes: Sequence[Note], gate: float) -> list[Note]:
-    """Return the notes that reach the gate by what they say; the best one where none does, to tell why."""
+    """Return the notes whose score reaches the gate, before they are compared with memories.
+
+    Where none reaches it, the best note is returned alone, so that the reason for dropping it can be shown.
+    """
     scores = [_scored(note).score for note in notes]
     passing = [note for note, score in zip(notes, scores, strict=True) if score >= gate]
     return passing or [notes[scores.index(max(scores))]]
@@ -147,7 +152,7 @@ def _scored(note: Note, near: Sequence[Similar] = ()) -> Memorability:
     return memorability(note.content, note.kind, (one.cosine for one in near), passes_now=note.proof)
 
 
-def _settle(
+def _store_or_drop(
     context: Context[Any],
     note: Note,
     one: Occurrence,
@@ -166,9 +171,9 @@ def _settle(
     told = context.caller.origin.model_dump(mode="json")
     unkept = seen.model_copy(update={"draft": draft.model_dump(mode="json", exclude_unset=True) | told})
     same = next(
-        (each.memory for each in near if each.cosine >= _NEARLY_SAME and _is_version(context, each.memory)), None
+        (each.memory for each in near if each.cosine >= _NEARLY_SAME and _may_be_replaced(context, each.memory)), None
     )
-    replaced = _failed_before(context, before) if note.proof else same.id if same else 0
+    replaced = _failure_draft_id(context, before) if note.proof else same.id if same else 0
     if draft.content in known:
         context.note(seen.model_copy(update={"summary": "", "reason": REPEATED}))
     elif not context.has("memory.store"):
@@ -186,14 +191,14 @@ def _settle(
             context.update(trail=context.state.trail.model_copy(update={"draft": made}))
 
 
-def _failed_before(context: Context[Any], before: Trail) -> int:
-    """Return the draft of the failure that is solved now, 0 where a person has kept it or there is none."""
+def _failure_draft_id(context: Context[Any], before: Trail) -> int:
+    """Return the id of the draft about the failure that is solved now; 0 if there is none, or a person has kept it."""
     view = unfiltered(context.app, Draft(content="-"), context.caller)
     found = context.app.records.load({before.draft} - {0}, view).get(before.draft)
-    return found.id if found and _is_version(context, found) else 0
+    return found.id if found and _may_be_replaced(context, found) else 0
 
 
-def _is_version(context: Context[Any], old: Memory) -> bool:
+def _may_be_replaced(context: Context[Any], old: Memory) -> bool:
     """Say whether a memory is a draft that may be replaced by what this event says."""
     return old.is_draft and not outranks(old, context.caller.origin)
 
@@ -277,7 +282,7 @@ def _draft(context: Context[Any], note: Note, one: Occurrence, score: Memorabili
 def _checkpoint(context: Context[Any]) -> None:
     kept = _memories(context)
     if context.has("memory.store") and len(kept) >= 2:
-        _stored(context, checkpoint(context.event.session_id, context.at, kept), _least(kept))
+        _store_with_origin(context, checkpoint(context.event.session_id, context.at, kept), _least_trusted_origin(kept))
     context.update(since_checkpoint=0)
 
 
@@ -288,12 +293,12 @@ def _memories(context: Context[Any]) -> list[Memory]:
     return [found[one] for one in context.state.kept if one in found and found[one].superseded_by is None]
 
 
-def _least(kept: Sequence[Memory]) -> Stamp:
+def _least_trusted_origin(kept: Sequence[Memory]) -> Stamp:
     """Return the origin of what sums memories up: it has no more authority than the least of them."""
     return least(one.stamp for one in kept)
 
 
-def _stored(context: Context[Any], draft: Draft, stamp: Stamp) -> int | None:
+def _store_with_origin(context: Context[Any], draft: Draft, stamp: Stamp) -> int | None:
     """Store a draft as the words of another origin than the event's."""
     said = replace(context, caller=context.caller.saying(stamp.said_by, stamp.came_from))
     try:
@@ -306,15 +311,16 @@ def _masked_trail(trail: Trail) -> Trail:
     """Return the trail as the session's row may keep it."""
     if trail == Trail():
         return trail
-    return Trail.model_validate(_each(trail.model_dump()))
+    return Trail.model_validate(_masked_value(trail.model_dump()))
 
 
-def _each(value: Any) -> Any:
+def _masked_value(value: Any) -> Any:
+    """Return a value with the secrets in each of its texts masked."""
     if isinstance(value, str):
         return masked(value[:_READ])
     if isinstance(value, (list, tuple)):
-        return tuple(_each(one) for one in value)
-    return {name: _each(one) for name, one in value.items()} if isinstance(value, dict) else value
+        return tuple(_masked_value(one) for one in value)
+    return {name: _masked_value(one) for name, one in value.items()} if isinstance(value, dict) else value
 
 
 def _summary(one: Occurrence) -> str:
@@ -352,7 +358,8 @@ class _ToolInput(Request):
 def masked_occurrence(one: Occurrence) -> Occurrence:
     """Return an occurrence with its secrets masked, before any part of it is cut or loses the words around it.
 
-    `mysql --password X` without its option, or the first half of a token, is no secret to the gate any more.
+    In a text that was cut before, the gate no longer sees a secret in the `X` of `mysql --password X` or in half of a
+    token.
     """
     text = clear(_Text(text=one.text), OnSecret.REDACT).value.text
     return replace(one, text=text, input=clear(_ToolInput(given=dict(one.input)), OnSecret.REDACT).value.given)

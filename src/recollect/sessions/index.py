@@ -104,7 +104,7 @@ def read_index(
         total, counted = app.records.facets(view.model_copy(update={"told": True}), _COUNTED)
     speaking = [one for one in found if one.speaks_unasked and permitted(one)]
     about = _words_at_hand(folder)
-    ordered = sorted(speaking, key=lambda one: (_place(one), -_value(one, now, about), -one.id))
+    ordered = sorted(speaking, key=lambda one: (_rank(one), -_value(one, now, about), -one.id))
     spoken = {one.id for one in speaking}
     silent = [one for one in found if one.id not in spoken and one.authority is Authority.TOLD]
     stored = _Stored(total, counted.get("category", {}), counted.get("tags", {})).without(silent)
@@ -136,7 +136,7 @@ def _considered(app: App, view: View, caller: Caller, filters: Filters, session_
     return list(found.values())
 
 
-def _place(memory: Memory) -> int:
+def _rank(memory: Memory) -> int:
     """Return which comes first: what the session itself wrote down, what is pinned, rules, then all others."""
     if memory.type is ObservationType.CHECKPOINT:
         return 0
@@ -144,7 +144,7 @@ def _place(memory: Memory) -> int:
 
 
 def _is_trusted_rule(memory: Memory) -> bool:
-    """Say whether a memory is a rule that nobody trusts less than usual."""
+    """Say whether a memory is a rule whose trust was not lowered."""
     return memory.is_rule and memory.trust >= _TRUSTED
 
 
@@ -173,8 +173,8 @@ def _words_at_hand(folder: str) -> frozenset[str]:
 
 
 def _line(memory: Memory, now: datetime) -> _Line | None:
-    """Return the line of a memory; None where nothing but orders to a model is left of it."""
-    whole = _place(memory) < 3
+    """Return the line of a memory, or None if its text is nothing but orders to a model, which are removed."""
+    whole = _rank(memory) < 3
     title = one_line(memory.title or memory.content)
     text = " ".join((governed_memory(memory).content if whole else governed(title).text).split())
     if not text.replace(REDACTED, "").strip(" …"):
@@ -226,10 +226,10 @@ def _framed(chosen: Sequence[_Line], stored: _Stored) -> str:
 
 def _by_topic(chosen: Sequence[_Line]) -> list[str]:
     """Return rules first, in their order, then the other lines by topic; the topic of the best line comes first."""
-    first = [one.text for one in chosen if _place(one.memory) < 3]
+    first = [one.text for one in chosen if _rank(one.memory) < 3]
     topics: dict[str, list[str]] = {}
     for one in chosen:
-        if _place(one.memory) == 3:
+        if _rank(one.memory) == 3:
             topics.setdefault(one.topic, []).append(one.text)
     return first + [text for texts in topics.values() for text in texts]
 

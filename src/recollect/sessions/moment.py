@@ -38,9 +38,9 @@ _LOOKS: Final = "view"  # what an editor's tool is told that writes nothing
 
 
 def reminders(app: App, event: BeforeTool | UseTool, caller: Caller, *, failed: bool = False) -> list[Memory]:
-    """Return the memories whose moment an event is: rules first, and the most recent first among each.
+    """Return the memories that one of their moments asks to show at an event: rules first, then the newest first.
 
-    `failed` says that the tool failed, if it has run. Nothing comes of what may not speak unasked.
+    `failed` says that the tool failed, if it has run. Memories that may not be shown unasked are left out.
     """
     actions = list(_actions(app, event, failed=failed))
     if not actions:
@@ -61,7 +61,7 @@ def reminder(context: Context[Any], found: Sequence[Memory]) -> Injection | None
     lines: dict[int, str] = {}
     whole: list[int] = []
     for one in found:
-        text = "" if one.id in context.state.reminded else _said(one)
+        text = "" if one.id in context.state.reminded else _line_text(one)
         if text and len(lines) < MOST:
             lines[one.id] = labelled(one, text, context.at)
             whole += [one.id] if text == _flat(one.content) else []
@@ -83,7 +83,7 @@ def _actions(app: App, event: BeforeTool | UseTool, *, failed: bool) -> Iterator
             action = Action(*_paths(one), one.written)
             yield Kind.EDIT, action, action.leads()
         elif one.command:
-            action = Action(_place(app, event.folder), one.command)
+            action = Action(_folder_in_project(app, event.folder), one.command)
             yield Kind.RUN, action, action.leads()
     if ran and failed:
         action = Action(one.command, one.text)
@@ -94,7 +94,7 @@ def _paths(one: Occurrence) -> list[str]:
     return [path.replace("\\", "/") for path in dict.fromkeys(chain([one.path], one.patched))]
 
 
-def _place(app: App, folder: str) -> str:
+def _folder_in_project(app: App, folder: str) -> str:
     """Return the folder in which a command runs, from the root of its project where that can be found."""
     path = Path(folder)
     root = checkout_of(path) if app.reads_folders and folder and path.is_absolute() else None
@@ -102,7 +102,7 @@ def _place(app: App, folder: str) -> str:
     return "" if str(inner) == "." else str(inner).replace("\\", "/")
 
 
-def _said(memory: Memory) -> str:
+def _line_text(memory: Memory) -> str:
     """Return what stands in the line of a memory: all of a rule or a short one, else its title.
 
     It is empty where nothing but orders to a model is left of it.

@@ -41,12 +41,12 @@ from recollect.memory.inbox import inbox
 from recollect.prompt.fence import memory_context
 from recollect.search.budget import estimate
 from recollect.search.recall import count_use
-from recollect.search.unasked import nearly_sure
+from recollect.search.unasked import sure_matches
 from recollect.search.visibility import unfiltered
 from recollect.sessions import aging, ask, boundaries, capture, moment
 from recollect.sessions.index import read_index
 from recollect.sessions.observations.lines import read
-from recollect.sessions.observations.notes import failure
+from recollect.sessions.observations.notes import failure_line
 from recollect.sessions.observations.occurrence import ASSISTANT, Origin, prompted, used
 from recollect.sessions.project_settings import settings_in
 from recollect.sessions.session_state import Context, rebased, state_of
@@ -116,7 +116,7 @@ def inject(context: Context[SubmitPrompt]) -> Injection | None:
     if prompted(context.event.prompt, typed=context.event.typed).origin is not Origin.PROMPT:
         return index
     known = _known(context) | {int(one) for one in (index.whole_ids if index else ())}
-    found = nearly_sure(context.app, context.event.prompt, context.caller, known)
+    found = sure_matches(context.app, context.event.prompt, context.caller, known)
     shown = _shown(context, _balanced(context, found))
     return _joined(index, shown) if index and shown else index or shown
 
@@ -151,7 +151,7 @@ def inject_after_tool(context: Context[UseTool]) -> Injection | None:
     if not failed:
         return due
     known = _known(context) | {int(one) for one in (due.memory_ids if due else ())}
-    found = nearly_sure(context.app, failed, context.caller, known)
+    found = sure_matches(context.app, failed, context.caller, known)
     learnt = _shown(context, found[: min(_AFTER_FAILURE, context.settings.max_inject_count)])
     return _joined(due, learnt) if due and learnt else due or learnt
 
@@ -159,7 +159,7 @@ def inject_after_tool(context: Context[UseTool]) -> Injection | None:
 def failing(event: UseTool) -> str:
     """Return how a command failed, in its own words; empty where it did not."""
     one = used(event.tool, event.input, event.output, failed=event.failed)
-    return failure(one, read(one.text)) if one.origin is Origin.COMMAND else ""
+    return failure_line(one, read(one.text)) if one.origin is Origin.COMMAND else ""
 
 
 def _index(context: Context[Any]) -> Injection | None:

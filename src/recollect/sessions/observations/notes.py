@@ -82,7 +82,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What an occurrence leaves: the trail after it, and notes, or the reason why nobody wants to find it again."""
+    """The result of looking at an occurrence: the trail after it, and notes, or the reason why nothing is noted."""
 
     trail: Trail
     notes: tuple[Note, ...] = ()
@@ -95,7 +95,7 @@ def observe(one: Occurrence, trail: Trail, seen: Collection[str] = (), folder: s
         notes = _of_prompt(one)
         return Observed(trail, notes) if notes else Observed(trail, noise=NOTHING)
     lines = read(one.text, by_sentence=one.origin in (Origin.REPORT, Origin.WEB))
-    after, proof = followed(trail, one, lines, folder), proves(one, lines, trail)
+    after, proof = trail_after(trail, one, lines, folder), proves(one, lines, trail)
     if not proof and (reason := noise(one, lines, seen)):
         return Observed(after, noise=reason)
     match one.origin:
@@ -108,7 +108,7 @@ def observe(one: Occurrence, trail: Trail, seen: Collection[str] = (), folder: s
     return Observed(after, (note,)) if note.content else Observed(after, noise=NOTHING)
 
 
-def followed(trail: Trail, one: Occurrence, lines: Sequence[Line], folder: str = "") -> Trail:
+def trail_after(trail: Trail, one: Occurrence, lines: Sequence[Line], folder: str = "") -> Trail:
     """Return the trail after what a tool did."""
     if one.origin is Origin.PLAN:
         return trail.model_copy(update={"open": _undone(one)})
@@ -117,14 +117,14 @@ def followed(trail: Trail, one: Occurrence, lines: Sequence[Line], folder: str =
         return trail.model_copy(update={"edits": tuple(dict.fromkeys((*trail.edits, path)))[-_EDITS:]})
     if one.origin is not Origin.COMMAND:
         return trail
-    if failed := failure(one, lines):
+    if failed := failure_line(one, lines):
         return trail.model_copy(update={"failure": (work(one.command), failed), "draft": 0, "edits": ()})
     if trail.failure is None or passes_now(one, lines, trail):
         return trail.model_copy(update={"failure": None, "draft": 0, "edits": ()})
     return trail
 
 
-def failure(one: Occurrence, lines: Sequence[Line]) -> str:
+def failure_line(one: Occurrence, lines: Sequence[Line]) -> str:
     """Return the line of an output that tells how it failed, empty where it did not."""
     found = [line for line in lines if "failure" in line.signs]
     if found and (one.failed or not any(_PASSED.search(line.text) for line in lines)):
@@ -133,8 +133,8 @@ def failure(one: Occurrence, lines: Sequence[Line]) -> str:
 
 
 def passes_now(one: Occurrence, lines: Sequence[Line], trail: Trail) -> bool:
-    """Say whether a command passes that failed before, or that runs more or less of the same."""
-    if trail.failure is None or failure(one, lines):
+    """Say whether a command passes now although it failed before; it may have run more of the same tests, or fewer."""
+    if trail.failure is None or failure_line(one, lines):
         return False
     before, now = trail.failure[0].split(), work(one.command).split()
     return before[:2] == now[:2] or (before[:1] == now[:1] and 1 in (len(before), len(now)))
@@ -220,7 +220,7 @@ def _of_output(one: Occurrence, lines: Sequence[Line], trail: Trail, folder: str
         title=_title(content),
         kind=kind,
         evidence=shortened(f"`{command}`", _EVIDENCE) if command else "",
-        concepts=concepts_of(one, kind, text, failed=bool(failure(one, lines))),
+        concepts=concepts_of(one, kind, text, failed=bool(failure_line(one, lines))),
         trust=TRUST.get(one.origin, TRUST[Origin.OTHER]),
         files_read=(path,) if path else (),
         files_modified=trail.edits if proof else (),
