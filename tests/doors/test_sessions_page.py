@@ -102,4 +102,5 @@ def test_what_each_agent_supports_is_what_its_contract_says() -> None:
         assert told["the index"][title] == ("yes" if START in takes else "no")
         assert told["memories with a prompt"][title] == ("yes" if PROMPT in takes else "no")
         assert (told["memories after a failure"][title] != "no") is (TOOL in takes)
-        assert told["the question at the end of a turn"][title].startswith("as a message" if contract.goes_on else "yes")
+        ends = "as a message" if contract.goes_on else "yes"
+        assert told["the question at the end of a turn"][title].startswith(ends)
