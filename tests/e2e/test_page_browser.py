@@ -212,7 +212,7 @@ def test_many_at_once(browse: Any, harbour: Place, scripts: bool) -> None:
     assert seen.errors == []
 
 
-@pytest.mark.parametrize(("scripts", "number"), [(True, 1), (False, 2)], ids=["javascript", "plain"])
+@pytest.mark.parametrize(("scripts", "number"), [(True, 1), (False, 5)], ids=["javascript", "plain"])
 def test_a_session_is_corrected(browse: Any, scripts: bool, number: int) -> None:
     """What was dropped is kept, and dropped again; the memory put before a prompt is named beside it."""
     seen = browse(scripts)

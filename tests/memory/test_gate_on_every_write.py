@@ -58,7 +58,7 @@ def test_the_fields_are_those_of_the_requests() -> None:
         "abstract",
         "overview",
     }
-    assert len([one for one in tried if one[0] == "update_memory"]) == 13
+    assert len([one for one in tried if one[0] == "update_memory"]) == 14
 
 
 @pytest.mark.parametrize(("operation", "field", "value"), text_fields(), ids=lambda one: str(one)[:20])

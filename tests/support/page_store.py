@@ -47,4 +47,5 @@ def fill(run: Callable[..., Any]) -> dict[str, str]:
     run("tool_post", **event, tool="Bash", input={"command": "pytest -q"}, output=failed)
     run("tool_post", **event, tool="Bash", input={"command": "ls"}, output="a b c")
     run("prompt_submit", **event, prompt="Remember that we always round invoices once, at the end, to two places.")
+    run("prompt_submit", **event, prompt="And when does the night shift of the harbour begin?")
     return {"old": ids[0], "new": new, "hostile": hostile["id"], "hidden": ids[7], "pool": ids[2], "login": ids[3]}

@@ -838,7 +838,7 @@ class Verbs:
         """Show what was kept and dropped of a session, and why."""
 
     def correct_observation(self, session_id: str, number: int, keep: bool) -> lifecycle.Noted:
-        """Keep an observation that was dropped, or forget one that was kept."""
+        """Keep an observation that was dropped or is a draft, or forget one that was kept."""
 
 class AsyncVerbs:
     """A method for each verb, which is awaited."""
@@ -1637,4 +1637,4 @@ class AsyncVerbs:
         """Show what was kept and dropped of a session, and why."""
 
     async def correct_observation(self, session_id: str, number: int, keep: bool) -> lifecycle.Noted:
-        """Keep an observation that was dropped, or forget one that was kept."""
+        """Keep an observation that was dropped or is a draft, or forget one that was kept."""

@@ -46,31 +46,22 @@ TYPE_WEIGHTS: Final[Mapping[Kind | None, float]] = {
 
 _SUBSTANCE, _SALIENCE, _TYPE = 0.35, 0.40, 0.25
 _NEW, _SAME = 0.90, 0.98  # cosines up to which a text is wholly new, and from which it is not new at all
-_REASONS: Final = (
-    "because|since|so that|due to|caused? by|the cause|root cause|reason|therefore|otherwise|turns out|in order to",
-    "weil|damit|denn|wegen|sonst|ursache|grund",
-    "parce que|car|afin de|sinon|à cause de",
-    "porque|para que|debido a|causa",
+_REASON: Final = re.compile(  # in English, German, French and Spanish
+    r"\b(?:because|since|so that|due to|caused? by|the cause|root cause|reason|therefore|otherwise|turns out|"
+    r"in order to|weil|damit|denn|wegen|sonst|ursache|grund|parce que|car|afin de|sinon|à cause de|porque|para que|"
+    r"debido a|causa)\b",
+    re.IGNORECASE,
 )
-_RULES: Final = (
-    "always|never|from now on|must|mustn't|no longer|prefer|prefers|preferred|by convention|may only|may not",
-    r"only (?:\w+ ){1,6}may|only (?:on|in|with|via|through|by|for|from|after|before)",
-    "(?<!.)(?:please )?(?:don't|do not)",
-    "we decided|we agreed|we settled|decided to|decided on|decided against|(?:the|our) (?:rule|policy|convention) is",
-    "immer|nie|niemals|ab jetzt|ab sofort|muss|müssen|darf|dürfen|bevorzuge|nicht mehr",
-    "wir haben entschieden|wir haben beschlossen",
-    "toujours|jamais|désormais|il faut|doit|doivent|préfère|nous avons décidé|on a décidé",
-    "siempre|nunca|jamás|a partir de ahora|debe|deben|hay que|prefiero|hemos decidido|decidimos",
+_RULE: Final = re.compile(
+    r"\b(?:always|never|from now on|must|mustn't|no longer|prefer|prefers|preferred|by convention|may only|may not|"
+    r"only (?:\w+ ){1,6}may|only (?:on|in|with|via|through|by|for|from|after|before)|we decided|we agreed|we settled|"
+    r"decided to|decided on|decided against|(?:the|our) (?:rule|policy|convention) is|"
+    r"immer|nie|niemals|ab jetzt|ab sofort|muss|müssen|darf|dürfen|bevorzuge|nicht mehr|"
+    r"wir haben (?:entschieden|beschlossen)|toujours|jamais|désormais|il faut|doit|doivent|préfère|nous avons décidé|"
+    r"on a décidé|siempre|nunca|jamás|a partir de ahora|debe|deben|hay que|prefiero|hemos decidido|decidimos)\b|"
+    r"^(?:please )?(?:don't|do not)\b",
+    re.IGNORECASE,
 )
-"""Words by which a person gives a reason, and states a rule: English, German, French and Spanish."""
-
-
-def _any_of(words: Iterable[str]) -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{'|'.join(words)})\b", re.IGNORECASE)
-
-
-_REASON: Final = _any_of(_REASONS)
-_RULE: Final = _any_of(_RULES)
 
 
 @dataclass(frozen=True, slots=True)
