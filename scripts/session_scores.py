@@ -246,7 +246,8 @@ def planted_parts(one: SessionSet) -> set[str]:
     """Return the sentences of what was planted in a set, those that no other text has by chance."""
     planted = [event for event in one.events if PLANTED in event.traits]
     parts = {part for event in planted for part in re.split(r"[.:;!?\n]+\s*", plain(event.output))}
-    return {part for part in parts if len(part) >= _PLANTED_PART}
+    others = " ".join(plain(event.output) for event in one.events if PLANTED not in event.traits)
+    return {part for part in parts if len(part) >= _PLANTED_PART and part not in others}
 
 
 def plain(text: str) -> str:
