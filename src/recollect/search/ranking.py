@@ -151,7 +151,7 @@ def _ahead(
     told = [one for one in order if rows[one].authority is Authority.TOLD]
     decided = [one for one in told if not rows[one].is_draft]
     for low in (one for one in order if rows[one].unapproved or rows[one].is_draft):
-        before = told if rows[low].unapproved else decided
+        before = decided if rows[low].authority is Authority.TOLD else told
         likely = {one for one in before if matches[one] >= rank.LIKELY}
         near = {*before[:1], *(one for one in before if one in order[:FIRST])}
         as_well = {one for one in near if matches[one] >= rank.AS_WELL * matches[low]}
