@@ -2,7 +2,7 @@
 
 Nothing of ours can say that as well as the agent, which has the whole session before it. It is asked where something
 worth keeping was noted since it stored anything itself, at most three times a session, and never in a session that only
-looked around. What a session noted and nobody stored is offered at the next start.
+looked around. What a person said and nobody stored is offered at the next start.
 """
 
 from __future__ import annotations

@@ -203,16 +203,17 @@ def _may_be_replaced(context: Context[Any], old: Memory) -> bool:
     return old.is_draft and not outranks(old, context.caller.origin)
 
 
-def _store(context: Context[Any], draft: Draft, same: int, note: Observation) -> int | None:
+def _store(context: Context[Any], draft: Draft, same: int, seen: Observation) -> int | None:
+    """Store a draft, over the memory `same` if that is not 0; return its id, None where the gate refused it."""
     new = draft.model_copy(update={"id": str(same)}) if same else draft
     try:
         outcome = context.perform("remember", **new.model_dump(exclude_unset=True))
     except SecretFound:
-        context.note(note.model_copy(update={"decision": Decision.REFUSED, "reason": "it holds a secret"}))
+        context.note(seen.model_copy(update={"decision": Decision.REFUSED, "reason": "it holds a secret"}))
         return None
     memory_id = int(outcome.id)
-    reason = f"{note.reason}; a new version of memory {same}" if same else note.reason
-    context.note(note.model_copy(update={"memory_id": memory_id, "reason": reason}))
+    reason = f"{seen.reason}; a new version of memory {same}" if same else seen.reason
+    context.note(seen.model_copy(update={"memory_id": memory_id, "reason": reason}))
     kept = (*(one for one in context.state.kept if one != memory_id), memory_id)[-_KEPT:]
     context.update(kept=kept, since_checkpoint=context.state.since_checkpoint + 1)
     if context.state.since_checkpoint >= context.settings.checkpoint_every:

@@ -124,7 +124,7 @@ def inject(context: Context[SubmitPrompt]) -> Injection | None:
 def inject_at_start(context: Context[StartSession]) -> Injection | None:
     """Return the index: the rules, a line for each other memory, and after a compaction what the session learnt.
 
-    What the session before noted and nobody stored stands below it.
+    What a person said in an earlier session and nobody stored stands below it.
     """
     capture.forget_shown(context)
     if not _injects(context):
