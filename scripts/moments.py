@@ -36,7 +36,8 @@ Lines = list[dict[str, Any]]
 class Result:
     """What the calls of a set got: how many that want a memory got it before and at all, and how many others a line.
 
-    `milliseconds` are those of each answer, `missed` and `wrong` the calls themselves with what they got.
+    `early` are those others whose line is a memory that a later call of the session wants. `milliseconds` are those of
+    each answer, `missed` and `wrong` the calls themselves with what they got.
     """
 
     wanting: int = 0
@@ -44,6 +45,7 @@ class Result:
     got: int = 0
     others: int = 0
     disturbed: int = 0
+    early: int = 0
     milliseconds: list[float] = field(default_factory=list)
     missed: list[tuple[Mapping[str, Any], list[str]]] = field(default_factory=list)
     wrong: list[tuple[Mapping[str, Any], list[str]]] = field(default_factory=list)
@@ -79,16 +81,20 @@ def remember(app: App, memories: Lines, moments: Lines) -> dict[str, str]:
 
 
 def played(app: App, calls: Lines, names: Mapping[str, str]) -> Result:
-    """Send each call before it runs, and after it where it failed, and count what it got."""
+    """Send each call before it runs and after it, and count what it got."""
     result = Result()
-    for one in calls:
+    for place, one in enumerate(calls):
         event = {name: one[name] for name in ("folder", "tool", "input")} | {"session_id": one["session"]}
         first = [names[number] for number in _shown(app, "answer_before_tool", event, result)]
         then = []
         if one["failed"]:
             after = event | {"output": one["output"], "failed": True}
             then = [names[number] for number in _shown(app, "answer_tool", after, result)]
+        else:
+            perform(app, "tool_post", event | {"output": one["output"], "failed": False}, CALLER)
         _count(result, one, first, then)
+        later = {number for each in calls[place:] if each["session"] == one["session"] for number in each["wants"]}
+        result.early += bool(not one["wants"] and later & {*first, *then})
     return result
 
 
@@ -128,8 +134,8 @@ def report(name: str, result: Result, out: Console, *, show: bool) -> None:
     spent = result.milliseconds
     out.print(
         f"{name}: of {result.wanting} calls that want a memory {result.before} got it before, {result.got} before or "
-        f"after; of {result.others} others {result.disturbed} got a line; median {statistics.median(spent):.1f} ms, "
-        f"most {max(spent):.1f} ms"
+        f"after; of {result.others} others {result.disturbed} got a line, {result.early} of them that of a later call; "
+        f"median {statistics.median(spent):.1f} ms, most {max(spent):.1f} ms"
     )
     for what, some in (("missed", result.missed), ("not wanted", result.wrong)) if show else ():
         for call, got in some:

@@ -95,7 +95,7 @@ def test_the_words_of_a_large_action_are_bounded() -> None:
 
 
 REFUSED: list[tuple[object, str]] = [
-    (["run"], "has no words; a moment is `run`, `edit` or `fail` and then words"),
+    (["run"], "has no words; a moment is `run`, `edit`, `fail` or `done` and then words"),
     (["run !git !push"], "has only words that must not be there"),
     (["run git !"], "has a `!` without a word"),
     (["run - * . a"], "has no word with at least 2 letters or digits"),

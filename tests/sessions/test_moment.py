@@ -125,6 +125,42 @@ def test_a_memory_comes_up_once_in_a_session(app: App, clock: Any) -> None:
     assert before(app).memory_ids == (str(one),)
 
 
+@pytest.mark.parametrize(
+    ("ran", "shown"),
+    [
+        ({"command": "make check"}, False),
+        ({"command": "cd api && make lint check"}, False),
+        ({"command": "make check", "failed": True}, True),
+        ({"command": "make checkout"}, True),
+        ({"command": "grep -rn 'make test' ."}, True),
+        ({"command": "make check", "session_id": "s2"}, True),
+    ],
+)
+def test_a_session_that_has_done_it_is_not_reminded(app: App, ran: dict[str, Any], shown: bool) -> None:
+    """After the command that the memory asks for ran well in this session, nothing comes up; else it does."""
+    one = add(app, "Run make check before every push.", when=["run git push !--tags", "done make check"])
+    given = {"session_id": "s1", "tool": "Bash", "output": "ok"} | ran | {"input": {"command": ran["command"]}}
+    del given["command"]
+    do(app, "tool_post", **given)
+    assert before(app, "git push origin main").memory_ids == ((str(one),) if shown else ())
+
+
+def test_a_command_that_does_it_first_gets_nothing(app: App) -> None:
+    """`make check && git push` holds what the memory asks for; another check does not."""
+    add(app, "Run make check before every push.", when=["run git push", "done make check"])
+    assert before(app, "make check && git push").text == ""
+    assert before(app, "make lint && git push").text
+
+
+def test_what_was_done_before_a_compaction_counts_no_more(app: App) -> None:
+    """The agent has lost its earlier messages, and is reminded again."""
+    one = add(app, "Run make check before every push.", when=["run git push", "done make check"])
+    do(app, "tool_post", session_id="s1", tool="Bash", input={"command": "make check"}, output="ok")
+    do(app, "answer_start", session_id="s1", source="compact")
+    do(app, "session_start", session_id="s1", source="compact")
+    assert before(app, "git push").memory_ids == (str(one),)
+
+
 def test_only_what_was_delivered_counts(app: App) -> None:
     """An answer that nobody took is made again; one that arrived is counted as a use of the memory."""
     one = add(app, RULE, when=PUSH)
@@ -259,6 +295,12 @@ def test_a_secret_in_a_moment_is_refused(app: App) -> None:
         add(app, "The deploy needs a token.", when=[f"run curl {TOKEN}"])
     assert refused.value.field == "when"
     assert TOKEN not in str(refused.value)
+
+
+def test_done_alone_is_no_moment(app: App) -> None:
+    """`done` says when a memory is not shown any more; without another moment it never is, and that is refused."""
+    with pytest.raises(InvalidInput, match=r"[Mm]ust have another moment beside `done`"):
+        add(app, RULE, when=["done make check"])
 
 
 def test_a_bad_moment_stores_nothing(app: App) -> None:

@@ -1,7 +1,8 @@
 """Moments: at which commands, edits and failures an agent must see a memory again, and whether one fits an action.
 
 A moment is a line such as `run git push --force !--dry-run`. All its words must stand in the action, in any order, and
-no word after a `!` may. It is no regular expression, and matching takes linear time whatever somebody wrote.
+no word after a `!` may. It is no regular expression, and matching takes linear time whatever somebody wrote. A moment
+such as `done make check` says the opposite: after that command has run in a session, the memory is not shown there.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ MOST_WORDS: Final = 1_000
 ANY: Final = "*"
 """In place of a part that a moment lacks; every action has it, so that such a moment is compared with all of them."""
 
-_FORM: Final = "a moment is `run`, `edit` or `fail` and then words, such as `run git push --force`"
+_FORM: Final = "a moment is `run`, `edit`, `fail` or `done` and then words, such as `run git push --force`"
 _SHOWN: Final = 60  # characters of a moment that an error repeats
 _WORD: Final = re.compile(r"\w+")
 _STAR: Final = re.compile(r"\*+")
@@ -31,11 +32,15 @@ _FEWEST: Final = 2  # letters or digits that a word must have
 
 
 class Kind(StrEnum):
-    """What happens at a moment: a command is about to run, a file about to be written, a tool has failed."""
+    """What happens at a moment: a command is about to run, a file about to be written, a tool has failed.
+
+    At `DONE` a command has run without a failure, and what the memory asks for is done.
+    """
 
     RUN = "run"
     EDIT = "edit"
     FAIL = "fail"
+    DONE = "done"
 
 
 class Action:
@@ -95,8 +100,8 @@ def tidy(texts: Iterable[str]) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(one for text in texts if (one := _tidy(text))))
     if len(found) > MOST:
         raise ValueError(f"must have at most {MOST} moments, not {len(found)}")
-    for one in found:
-        read(one)
+    if found and all(read(one).kind is Kind.DONE for one in found):
+        raise ValueError("must have another moment beside `done`, which only says from when it is not shown any more")
     return found
 
 
@@ -108,7 +113,7 @@ def read(text: str) -> Moment:
         raise ValueError(f"{shown} has {len(text)} characters; a moment has at most {LONGEST}")
     first, *rest = text.casefold().split() or [""]
     if first not in set(Kind):
-        raise ValueError(f"{shown} begins with none of `run`, `edit` and `fail`; {_FORM}")
+        raise ValueError(f"{shown} begins with none of `run`, `edit`, `fail` and `done`; {_FORM}")
     words = tuple(dict.fromkeys(_STAR.sub("*", one) for one in rest if not one.startswith("!")))
     without = tuple(dict.fromkeys(_STAR.sub("*", one[1:]) for one in rest if one.startswith("!")))
     if not rest:

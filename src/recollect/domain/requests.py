@@ -145,7 +145,8 @@ class MemoryFields(BaseModel):
     when: fields.When = Field(
         default=(),
         description="Moments to show it, such as `run git push --force`. `run` is before a command, `edit` before a "
-        "file is written, `fail` after a tool failed, each with words that must stand there; `!word` must not",
+        "file is written, `fail` after a tool failed, each with words that must stand there; `!word` must not; `done` "
+        "is the command after which it is not shown any more",
     )
     session_id: fields.Label = Field(default=None, description="Session it comes from")
     project: fields.Label = Field(default=None, description="A label: the project it is about, not where it is stored")

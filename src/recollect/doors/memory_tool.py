@@ -56,9 +56,9 @@ _ABOUT = {
     "fact_type": "remember: kind (default general). recall: only this kind",
     "category": "remember: its group. recall: only this group",
     "confidence": "remember: default 0.5",
-    "when": "remember: up to 8 moments to show it. `run git push --force`: before a command with all words; "
-    "`edit db *.sql`: before a write, in path or new text; `fail timeout`: after a failure, in command or output. "
-    "`!word`: absent, `*`: any characters",
+    "when": "remember: up to 8 moments to show it. `run git push --force`: before a command with these; "
+    "`edit db *.sql`: before a write, path or text; `fail timeout`: after a failure; "
+    "`done make check`: until it ran. `!word`: absent (the right option), `*`: anything",
     "scope": "remember: who shares it (default project). recall, forget: only there",
     "query": "recall: a question or key words",
     "limit": "recall: default 10",

@@ -34,6 +34,7 @@ from recollect.memory.describe import ask_behind, sum_up_session
 from recollect.memory.review import outranks
 from recollect.search.visibility import unfiltered
 from recollect.sessions.memorability import Memorability, memorability, signs_of
+from recollect.sessions.moment import note_done
 from recollect.sessions.observations.kinds import importance_of
 from recollect.sessions.observations.noise import REPEATED, digest
 from recollect.sessions.observations.notes import Note, Trail, observe
@@ -89,6 +90,7 @@ def capture_output(context: Context[UseTool]) -> None:
     one = used(event.tool, event.input, event.output, failed=event.failed)
     if event.tool != ASSISTANT:
         context.update(events=context.state.events + 1, worked=context.state.worked or one.origin in _WORK)
+    note_done(context, one)
     if one.origin is Origin.MEMORY:
         if _STORES.search(one.command or str(event.input.get("action") or event.tool)):
             _replace_drafts(context, event.output)

@@ -6,7 +6,7 @@ words and compared, without any model; a memory comes up by this way at most onc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +16,7 @@ from recollect.domain.lifecycle import BeforeTool, Injection, UseTool
 from recollect.domain.moments import Action, Kind, read
 from recollect.domain.requests import Caller, Filters
 from recollect.domain.results import Memory
+from recollect.domain.search import View
 from recollect.projects import checkout_of
 from recollect.prompt.fence import governed_memory, permitted
 from recollect.prompt.orders import REDACTED, governed
@@ -46,14 +47,22 @@ def reminders(app: App, event: BeforeTool | UseTool, caller: Caller, *, failed: 
     if not actions:
         return []
     with app.records.snapshot():
-        view = view_of(app, Filters(), caller).model_copy(update={"condensed": False})
-        ids = set[int]()
-        for kind, action, leads in actions:
-            may = app.records.moments(kind, leads, view)
-            ids |= {number for number, text in may if number not in ids and read(text).fits(action)}
+        view = _view(app, caller)
+        ids = _fitting(app, actions, view)
+        ids -= _done(app, ids, actions, view)
         found = app.records.load(ids, view).values() if ids else ()
     speaking = [one for one in found if one.speaks_unasked and permitted(one)]
     return sorted(speaking, key=lambda one: (one.is_rule, one.observed_at or one.updated_at, one.id), reverse=True)
+
+
+def note_done(context: Context[UseTool], ran: Occurrence) -> None:
+    """Note which memories need no reminder any more in this session, since the command that they ask for has run."""
+    if ran.origin is Origin.MEMORY or ran.failed or not ran.command or not context.settings.inject:
+        return
+    action = Action(_folder_in_project(context.app, context.event.folder), ran.command)
+    found = _fitting(context.app, [(Kind.DONE, action, action.leads())], _view(context.app, context.caller))
+    if found := found - {*context.state.reminded}:
+        context.update(reminded=(*context.state.reminded, *sorted(found)))
 
 
 def reminder(context: Context[Any], found: Sequence[Memory]) -> Injection | None:
@@ -70,6 +79,25 @@ def reminder(context: Context[Any], found: Sequence[Memory]) -> Injection | None
     ids = tuple(map(str, lines))
     block = "\n".join((f"<{FENCE}>", _HEAD, *lines.values(), f"</{FENCE}>"))
     return Injection(block, ids, whole_ids=tuple(map(str, whole)), reminded_ids=ids)
+
+
+def _view(app: App, caller: Caller) -> View:
+    return view_of(app, Filters(), caller).model_copy(update={"condensed": False})
+
+
+def _done(app: App, ids: set[int], actions: Sequence[tuple[Kind, Action, list[str]]], view: View) -> set[int]:
+    """Return the ids of the memories for which a command that is about to run does first what they ask for."""
+    runs = [(Kind.DONE, action, leads) for kind, action, leads in actions if kind is Kind.RUN]
+    return _fitting(app, runs, view) if ids else set()
+
+
+def _fitting(app: App, actions: Iterable[tuple[Kind, Action, list[str]]], view: View) -> set[int]:
+    """Return the ids of the memories of which a moment fits an action."""
+    ids = set[int]()
+    for kind, action, leads in actions:
+        may = app.records.moments(kind, leads, view)
+        ids |= {number for number, text in may if number not in ids and read(text).fits(action)}
+    return ids
 
 
 def _actions(app: App, event: BeforeTool | UseTool, *, failed: bool) -> Iterator[tuple[Kind, Action, list[str]]]:

@@ -57,7 +57,8 @@ class SessionState(BaseModel):
     """The window of topics, the trail of what was done, what was seen, injected and kept, and how stages failed.
 
     `seen` are digests of outputs, `injected` ids of memories shown since the session's start or its last compaction,
-    `injections` when which were shown, `reminded` those that came up at their moment since then,
+    `injections` when which were shown, `reminded` those that came up at their moment since then, or
+    were done before it,
     `outside` what the assistant has read from outside since the last prompt, `kept` ids of memories that the session
     made, `forgotten` those of them from before that compaction, which came at `began_at`. `owes_index` says that the
     index has not reached the agent since then. `events` counts the uses of tools since the session began or the agent
