@@ -66,6 +66,22 @@ def test_nothing_is_shown_twice(app: App) -> None:
     assert ask(app, session="s2").memory_ids
 
 
+def test_what_was_changed_is_shown_again(app: App, clock: Clock) -> None:
+    """An agent that was shown a memory gets its new text, once; a use of it is no change."""
+    one = fill(app)
+    assert ask(app).memory_ids == (str(one),)
+    clock.pass_days(1 / 24)
+    do(app, "recall", query=PROMPT)
+    assert not ask(app).memory_ids
+    text = do(app, "get_memory", id=str(one)).content
+    do(app, "update_memory", id=str(one), content=f"{text} Since May it is so everywhere.")
+    clock.pass_days(1 / 24)
+    found = ask(app)
+    assert found.memory_ids == (str(one),)
+    assert "Since May" in found.text
+    assert not ask(app).memory_ids
+
+
 @pytest.mark.parametrize(("source", "again"), [("compact", True), ("clear", True), ("resume", False)])
 def test_what_was_lost_is_shown_again(app: App, source: str, again: bool) -> None:
     """After a compaction or in an empty window the memory is shown anew; a session that goes on has it still."""

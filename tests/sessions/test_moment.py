@@ -145,6 +145,17 @@ def test_a_session_that_has_done_it_is_not_reminded(app: App, ran: dict[str, Any
     assert before(app, "git push origin main").memory_ids == ((str(one),) if shown else ())
 
 
+def test_a_rule_that_was_changed_comes_up_again(app: App, clock: Any) -> None:
+    """The agent keeps no old value: after a change of the memory its moment shows it once more."""
+    one = add(app, RULE, fact_type="decision", when=PUSH)
+    assert before(app).memory_ids == (str(one),)
+    clock.pass_days(1)
+    do(app, "update_memory", id=str(one), content="Never force a push to any branch.")
+    clock.pass_days(1)
+    assert "any branch" in before(app).text
+    assert before(app).text == ""
+
+
 def test_a_command_that_does_it_first_gets_nothing(app: App) -> None:
     """`make check && git push` holds what the memory asks for; another check does not."""
     add(app, "Run make check before every push.", when=["run git push", "done make check"])

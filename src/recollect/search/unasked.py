@@ -6,7 +6,9 @@ A search that was asked for may show what is doubtful; here every line costs the
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Mapping
+from datetime import datetime
+from types import MappingProxyType
 from typing import Final
 
 from recollect.app import App
@@ -27,11 +29,13 @@ _MARKUP: Final = re.compile(r"```.*?(?:```|\Z)|<[^<>]{1,80}>", re.DOTALL)
 _COMMAND: Final = re.compile(r"\s*[/!#][\w:-]+(?:\s|\Z)")
 
 
-def sure_matches(app: App, text: str, caller: Caller, known: Collection[int] = ()) -> list[Memory]:
+def sure_matches(
+    app: App, text: str, caller: Caller, known: Mapping[int, datetime] = MappingProxyType({})
+) -> list[Memory]:
     """Return the public, current memories that answer a prompt or a failure nearly for sure, the best first.
 
-    Left out are memories that the agent already sees (`known`), memories that have a newer version or that a person
-    denied, summaries of sessions, and all drafts except a rule in a person's own words.
+    Left out are memories that the agent has before it as they are (`known` says since when), memories that have a newer
+    version or that a person denied, summaries of sessions, and all drafts except a rule in a person's own words.
     """
     question = question_of(text)
     if not question:
@@ -41,7 +45,7 @@ def sure_matches(app: App, text: str, caller: Caller, known: Collection[int] = (
         hits = ranking_of(app, query, seen.model_copy(update={"condensed": False})).hits
     sure = [hit.memory for hit in hits if hit.match >= LEAST and hit.older_than is None and hit.contradicts is None]
     speaking = [one for one in sure if one.speaks_unasked and one.type not in OF_SESSION and permitted(one)]
-    return [one for one in speaking if one.id not in known]
+    return [one for one in speaking if one.id not in known or one.updated_at > known[one.id]]
 
 
 def question_of(prompt: str) -> str:

@@ -69,8 +69,10 @@ def reminder(context: Context[Any], found: Sequence[Memory]) -> Injection | None
     """Return the block of the first two of these memories that the session was not reminded of; None without any."""
     lines: dict[int, str] = {}
     whole: list[int] = []
+    shown_at = context.state.shown_at
     for one in found:
-        text = "" if one.id in context.state.reminded else _line_text(one)
+        known = one.id in context.state.reminded and one.updated_at <= shown_at.get(one.id, context.at)
+        text = "" if known else _line_text(one)
         if text and len(lines) < MOST:
             lines[one.id] = labelled(one, text, context.at)
             whole += [one.id] if text == _flat(one.content) else []

@@ -115,7 +115,7 @@ def inject(context: Context[SubmitPrompt]) -> Injection | None:
     index = _index(context) if context.state.owes_index else None
     if prompted(context.event.prompt, typed=context.event.typed).origin is not Origin.PROMPT:
         return index
-    known = _known(context) | {int(one) for one in (index.whole_ids if index else ())}
+    known = _known(context) | dict.fromkeys(map(int, index.whole_ids if index else ()), context.at)
     found = sure_matches(context.app, context.event.prompt, context.caller, known)
     shown = _shown(context, _balanced(context, found))
     return _joined(index, shown) if index and shown else index or shown
@@ -150,7 +150,7 @@ def inject_after_tool(context: Context[UseTool]) -> Injection | None:
     due = moment.reminder(context, may)
     if not failed:
         return due
-    known = _known(context) | {int(one) for one in (due.memory_ids if due else ())}
+    known = _known(context) | dict.fromkeys(map(int, due.memory_ids if due else ()), context.at)
     found = sure_matches(context.app, failed, context.caller, known)
     learnt = _shown(context, found[: min(_AFTER_FAILURE, context.settings.max_inject_count)])
     return _joined(due, learnt) if due and learnt else due or learnt
@@ -218,9 +218,11 @@ def _injects(context: Context[Any]) -> bool:
     return context.has("memory.store") and context.settings.inject and context.settings.max_inject_count > 0
 
 
-def _known(context: Context[Any]) -> set[int]:
-    """Return what the agent has in front of it: what it was shown, and what was kept of this session since then."""
-    return {*context.state.injected, *({*context.state.kept} - {*context.state.forgotten})}
+def _known(context: Context[Any]) -> dict[int, datetime]:
+    """Return what the agent has in front of it: what it was shown, and when, and what was kept of this session."""
+    shown_at = context.state.shown_at
+    kept = {*context.state.kept} - {*context.state.forgotten}
+    return {one: shown_at.get(one, context.at) for one in context.state.injected} | dict.fromkeys(kept, context.at)
 
 
 def _shown(context: Context[Any], found: Sequence[Memory]) -> Injection | None:

@@ -89,6 +89,11 @@ class SessionState(BaseModel):
     failures: dict[str, int] = Field(default_factory=dict)
     erased: int = 0
 
+    @property
+    def shown_at(self) -> dict[int, datetime]:
+        """Return when the agent was last shown each memory, by its id."""
+        return {number: one.at for one in self.injections for number in one.memory_ids}
+
 
 def state_of(stored: dict[str, Any]) -> SessionState:
     """Return the state as it was stored; one that cannot be read begins anew."""
