@@ -35,7 +35,7 @@ HEAVY |= dict.fromkeys(("pydantic_ai", "openai"), PACKAGE + "engines/chat.py")
 # A module that serves one framework is imported by whoever has that, and by nobody else: it may begin with it.
 FRAMEWORKS = PACKAGE + "frameworks/"
 HEAVY["anthropic"] = (PACKAGE + "engines/chat.py", FRAMEWORKS + "anthropic.py")
-HEAVY |= {"langgraph": FRAMEWORKS + "langgraph.py", "agent": FRAMEWORKS + "hermes.py"}
+HEAVY["langgraph"] = FRAMEWORKS + "langgraph.py"
 HEAVY |= dict.fromkeys(("watchfiles", "pathspec"), PACKAGE + "transfer/watching.py")
 HEAVY["dateparser"] = PACKAGE + "search/parse.py"
 HEAVY |= dict.fromkeys(ENGINES, PACKAGE + "engines/")
