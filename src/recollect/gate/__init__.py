@@ -14,7 +14,7 @@ from recollect.domain.enums import OnSecret
 from recollect.errors import InvalidInput, SecretFound
 from recollect.gate.redaction import TOO_LONG, masked, redacted, secrets_in
 from recollect.gate.scanner import Finding, scan
-from recollect.gate.tables import ScanTooLong, at_most
+from recollect.gate.time_limit import ScanTooLong, at_most
 
 __all__ = ["Cleared", "Finding", "clear", "masked", "scan", "secrets_in"]
 

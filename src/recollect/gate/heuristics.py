@@ -21,7 +21,8 @@ from math import log2
 from string import ascii_letters, digits
 from typing import Final, TypeAlias
 
-from recollect.gate.tables import Hinted, Lowered, check_time, compiled, pattern, table
+from recollect.gate.tables import Hinted, Lowered, compiled, pattern, table
+from recollect.gate.time_limit import check_time
 
 _LEET: Final = str.maketrans("013457@$", "oieastas")
 _ENDS: Final = ".,;:!?*_`\"')]}"

@@ -16,7 +16,9 @@ from enum import IntEnum
 from typing import Final, NamedTuple, TypeAlias
 
 from recollect.gate import heuristics
-from recollect.gate.tables import Label, check_time, pattern, table
+from recollect.gate.labels import Label
+from recollect.gate.tables import pattern, table
+from recollect.gate.time_limit import check_time
 
 PASSWORD: Final = "password"  # noqa: S105 - a kind, not a password
 KEY: Final = "API key or token"

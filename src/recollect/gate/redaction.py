@@ -27,9 +27,11 @@ from pydantic import BaseModel, ValidationError
 from recollect.domain.fields import explain
 from recollect.errors import InvalidInput
 from recollect.gate.heuristics import tokens
+from recollect.gate.labels import labels
 from recollect.gate.scanner import Finding, normalized, scan
 from recollect.gate.structure import random_piece
-from recollect.gate.tables import ScanTooLong, at_most, labels, lower
+from recollect.gate.tables import lower
+from recollect.gate.time_limit import ScanTooLong, at_most
 
 _HARMLESS: Final = (type(None), bool, int, float, complex, Decimal, date, time, timedelta, UUID, Enum)
 _SEQUENCES: Final = (list, tuple, set, frozenset)

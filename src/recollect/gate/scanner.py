@@ -29,8 +29,10 @@ from typing import Any, Final
 from recollect.gate import heuristics
 from recollect.gate.heuristics import opaque, tokens
 from recollect.gate.keyword_context import labelled, sentences
+from recollect.gate.labels import labels
 from recollect.gate.structure import calls, clients, columns, encoded_texts, rejoined, unescaped, without_look_alikes
-from recollect.gate.tables import check_time, labels, lower, table
+from recollect.gate.tables import lower, table
+from recollect.gate.time_limit import check_time
 
 _UNUSUAL: Final = re.compile(r"[^\t\n\r\x20-\x7e]")
 _INVISIBLE: Final = frozenset({"Cf", "Cc", "Mn", "Me"})

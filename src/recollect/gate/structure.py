@@ -17,7 +17,9 @@ from typing import Final, TypeAlias
 
 from recollect.gate import heuristics
 from recollect.gate.keyword_context import KEY, PASSWORD, Level, Value, accepted, kind_of
-from recollect.gate.tables import Hinted, Label, Lowered, check_time, compiled, either, pattern, table
+from recollect.gate.labels import Label
+from recollect.gate.tables import Hinted, Lowered, compiled, either, pattern, table
+from recollect.gate.time_limit import check_time
 
 Found: TypeAlias = Iterator[tuple[str, int, int]]
 Spans: TypeAlias = Iterator[tuple[int, int]]
