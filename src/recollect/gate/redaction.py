@@ -26,10 +26,10 @@ from pydantic import BaseModel, ValidationError
 
 from recollect.domain.fields import explain
 from recollect.errors import InvalidInput
+from recollect.gate.decoding import random_piece
 from recollect.gate.heuristics import tokens
 from recollect.gate.labels import labels
 from recollect.gate.scanner import Finding, normalized, scan
-from recollect.gate.structure import random_piece
 from recollect.gate.tables import lower
 from recollect.gate.time_limit import ScanTooLong, at_most
 
