@@ -27,11 +27,11 @@ from pydantic import BaseModel, ValidationError
 from recollect.domain.fields import explain
 from recollect.errors import InvalidInput
 from recollect.gate.decoding import random_piece
-from recollect.gate.heuristics import tokens
 from recollect.gate.labels import labels
 from recollect.gate.scanner import Finding, normalized, scan
 from recollect.gate.tables import lower
 from recollect.gate.time_limit import ScanTooLong, at_most
+from recollect.gate.tokens import tokens
 
 _HARMLESS: Final = (type(None), bool, int, float, complex, Decimal, date, time, timedelta, UUID, Enum)
 _SEQUENCES: Final = (list, tuple, set, frozenset)

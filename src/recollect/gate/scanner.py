@@ -28,13 +28,13 @@ from typing import Any, Final
 
 from recollect.gate import heuristics
 from recollect.gate.decoding import encoded_texts, rejoined, unescaped, without_look_alikes
-from recollect.gate.heuristics import opaque, tokens
 from recollect.gate.keyword_context import labelled
 from recollect.gate.labels import labels
 from recollect.gate.sentences import sentences
 from recollect.gate.structure import calls, clients, columns
 from recollect.gate.tables import lower, table
 from recollect.gate.time_limit import check_time
+from recollect.gate.tokens import opaque, tokens
 
 _UNUSUAL: Final = re.compile(r"[^\t\n\r\x20-\x7e]")
 _INVISIBLE: Final = frozenset({"Cf", "Cc", "Mn", "Me"})
