@@ -197,7 +197,7 @@ def test_the_library_is_imported_by_one_thread_at_a_time(monkeypatch: pytest.Mon
         together.wait()
         return list(scan("The mascot is a quokka."))
 
-    monkeypatch.setattr(scanner, "import_module", alone)
+    monkeypatch.setattr(plugins, "import_module", alone)
     plugins._plugins.cache_clear()
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(first, range(4))) == [[]] * 4
