@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.engines.matching import CrossEncoderRerank, open_rerank
+from recollect.engines.cross_encoder import CrossEncoderRerank, open_rerank
 from recollect.errors import ModelUnusable
 from tiny_model import keep_in_hub
 from tiny_reranker import LIMIT, build
