@@ -83,7 +83,6 @@ WEIGHTS: Final = Traits(
     other_figures=0.159,
     length=-0.907,
 )
-"""The weights that belong to `BIAS`."""
 
 
 class Statement(NamedTuple):
