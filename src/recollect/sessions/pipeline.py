@@ -43,7 +43,7 @@ from recollect.search.budget import estimate
 from recollect.search.recall import count_use
 from recollect.search.unasked import sure_matches
 from recollect.search.visibility import unfiltered
-from recollect.sessions import aging, ask, boundaries, capture, moment
+from recollect.sessions import ask, boundaries, capture, compression, consolidation, moment
 from recollect.sessions.index import read_index
 from recollect.sessions.observations.lines import read
 from recollect.sessions.observations.notes import failure_line
@@ -270,8 +270,8 @@ STAGES: Final[tuple[Stage, ...]] = (
     Stage("capture", CheckpointSession, 100, capture.write_checkpoint),
     Stage("inject", CheckpointSession, 900, capture.forget_shown),
     Stage("capture", EndSession, 100, capture.summarize),
-    Stage("consolidation", EndSession, 200, aging.fade_at_session_end),
-    Stage("compression", EndSession, 300, aging.compress_at_session_end),
+    Stage("consolidation", EndSession, 200, consolidation.fade_at_session_end),
+    Stage("compression", EndSession, 300, compression.compress_at_session_end),
 )
 
 
