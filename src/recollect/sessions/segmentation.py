@@ -1,4 +1,4 @@
-"""Segmentation: looks for a boundary in each prompt and output of a session, and keeps it as a fact and in the state."""
+"""Segmentation: looks for a boundary in each event of a session, and keeps it as a fact and in the state."""
 
 from __future__ import annotations
 

@@ -41,7 +41,8 @@ from starlette.types import Scope
 
 import recollect
 from recollect.app import App
-from recollect.auth.administration import HANDLERS, administer, authenticate, look_again
+from recollect.auth.administration import HANDLERS, administer
+from recollect.auth.authenticate import authenticate, look_again
 from recollect.auth.browsers import of_browser, sign_in
 from recollect.auth.principal import Principal
 from recollect.domain.requests import Caller
