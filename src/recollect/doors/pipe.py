@@ -26,7 +26,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from recollect.client import daemon
+from recollect.client import runtime
 from recollect.client.daemon import Client, DaemonGone, DaemonSilent, running_at
 from recollect.client.server import KEY, Link, Lost, at, client_here, persistently
 from recollect.errors import DaemonUnreachable, InvalidInput, RecollectError, relayed
@@ -182,7 +182,7 @@ class DaemonLink:
         code = self._programs.run("recollect.client.launch", self._given, said)
         if "error" in ended:
             raise relayed(ended["error"], ended["message"])
-        found = daemon.read(self._home) if self._home is not None and "ready" in ended else None
+        found = runtime.read(self._home) if self._home is not None and "ready" in ended else None
         if found is None:
             raise DaemonGone(f"The memory daemon could not be prepared (exit status {code}).")
         return Client(found)

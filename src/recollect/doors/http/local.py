@@ -28,7 +28,7 @@ from typing_extensions import override
 from recollect import environment
 from recollect.app import App
 from recollect.auth.administration import administer, operator
-from recollect.client.daemon import Runtime
+from recollect.client.runtime import Runtime
 from recollect.domain.enums import OnSecret
 from recollect.domain.fields import one_of
 from recollect.domain.lifecycle import LifecycleSettings
