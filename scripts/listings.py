@@ -15,7 +15,8 @@ from typing import Any, Final
 
 import recollect
 from recollect.doors.agents import installation
-from recollect.doors.agents.agents import NAME, Agent, agents
+from recollect.doors.agents.agents import Agent, agents
+from recollect.doors.agents.entry import NAME
 from recollect.doors.agents.hooks import with_hooks
 from recollect.settings import Settings, variable
 

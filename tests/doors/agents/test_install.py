@@ -15,7 +15,8 @@ from command_line import Ended
 from file_transfer import contents
 from recollect import Settings
 from recollect.doors.agents import installation, json_text
-from recollect.doors.agents.agents import Agent, Level, agents, new_entry
+from recollect.doors.agents.agents import Agent, Level, agents
+from recollect.doors.agents.entry import new_entry
 from recollect.doors.agents.hooks import found_hooks
 from recollect.doors.agents.installation import FORMATS, Change, apply, plan_install, plan_uninstall
 from recollect.doors.cli import setup

@@ -19,7 +19,8 @@ from types import ModuleType
 from typing import Any, Final
 
 from recollect.doors.agents import hooks, json_text, toml_text
-from recollect.doors.agents.agents import NAME, Agent, Entry, Level, agents, merged, name_in
+from recollect.doors.agents.agents import Agent, Level, agents
+from recollect.doors.agents.entry import NAME, Entry, merged, name_in
 from recollect.errors import InvalidInput, RecollectError
 from recollect.transfer.markdown import PASSAGE, PASSAGE_BEGIN, PASSAGE_END
 

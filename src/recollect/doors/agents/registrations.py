@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from recollect.domain.results import Check
 from recollect.doors.agents import json_text
-from recollect.doors.agents.agents import Agent, Level, agents, by_address, command_of, name_in
+from recollect.doors.agents.agents import Agent, Level, agents
+from recollect.doors.agents.entry import by_address, command_of, name_in
 from recollect.doors.agents.hooks import found_hooks, program_of
 from recollect.doors.agents.installation import FORMATS, found_entry
 from recollect.errors import InvalidInput

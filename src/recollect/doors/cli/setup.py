@@ -10,7 +10,8 @@ import typer
 from rich.text import Text
 
 from recollect.doors.agents import installation
-from recollect.doors.agents.agents import Agent, Level, agent_named, agents, new_entry, token_file
+from recollect.doors.agents.agents import Agent, Level, agent_named, agents
+from recollect.doors.agents.entry import new_entry, token_file
 from recollect.doors.agents.hooks import Commands, hook_commands, with_hooks
 from recollect.doors.agents.installation import Change, apply, found_entry, plan_install, plan_uninstall, snippet
 from recollect.doors.agents.json_text import backup_of
