@@ -14,7 +14,7 @@ import pytest
 from command_line import Ended
 from file_transfer import contents
 from recollect import Settings
-from recollect.doors.agents import installation, json_text
+from recollect.doors.agents import files, installation
 from recollect.doors.agents.agents import Agent, Level, agents
 from recollect.doors.agents.entry import new_entry
 from recollect.doors.agents.hooks import found_hooks
@@ -92,7 +92,7 @@ def test_what_stands_there_stays(home: Path, checkout: Path, name: str, level: L
         kept = iter(now[file].splitlines())
         assert all(line in kept for line in content.splitlines())  # each line is there, in its order
     assert config.stat().st_mode & 0o777 == 0o640
-    assert json_text.backup_of(config).stat().st_mode & 0o777 == 0o640
+    assert files.backup_of(config).stat().st_mode & 0o777 == 0o640
     take_out(agent, level, checkout)
     assert contents(home) | contents(checkout) == before
     assert config.stat().st_mode & 0o777 == 0o640
@@ -257,14 +257,14 @@ def test_links_lead_nowhere_else(typing: Typed, home: Path, checkout: Path, tmp_
 def test_what_cannot_be_written_changes_nothing(typing: Typed, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the second file is refused, the first one is as it was, and no backup or temporary file is left."""
     (home / ".claude.json").write_text('{"theme": "dark"}')
-    before, replace = contents(home), json_text._replace
+    before, replace = contents(home), files._replace
 
     def refusing(file: Path, *rest: Any, **more: Any) -> None:
         if file.name == "CLAUDE.md":
             raise PermissionError(13, "Permission denied")
         replace(file, *rest, **more)
 
-    monkeypatch.setattr(json_text, "_replace", refusing)
+    monkeypatch.setattr(files, "_replace", refusing)
     ended = typing("install", "claude-code", "--yes")
     assert ended.code == RecollectError.exit_code
     assert "CLAUDE.md cannot be written: Permission denied." in ended.err

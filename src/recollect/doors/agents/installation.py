@@ -18,7 +18,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-from recollect.doors.agents import hooks, json_text, toml_text
+from recollect.doors.agents import files, hooks, json_text, toml_text
 from recollect.doors.agents.agents import Agent, Level, agents
 from recollect.doors.agents.entry import NAME, Entry, merged, name_in
 from recollect.errors import InvalidInput, RecollectError
@@ -138,7 +138,7 @@ def plan_install(
         if wanted:
             taken = [one.remove if one not in wanted else one.add for one in parts]
             changes.append(_change(file, _named_together(wanted), _one_after_another(taken), _all_again(parts)))
-        elif parts and json_text.read(file) is not None:
+        elif parts and files.read(file) is not None:
             changes.append(_undone(file, _named_together(parts), parts[0].remove, _all_again(parts)))
     return [one for one in changes if one.what != _HOOKS or commands or one.kind != "unchanged"]
 
@@ -209,15 +209,15 @@ def apply(changes: Sequence[Change], level: Level) -> None:
     done: list[Change] = []
     try:
         for one in changes:
-            if json_text.read(one.file) != one.before:
+            if files.read(one.file) != one.before:
                 raise RecollectError(f"{one.file} has changed meanwhile; run the command again.")
             done.append(one)
             _write(one, private=level is Level.USER)
     except RecollectError:
         for one in reversed(done):
             if one.kind != "unchanged":
-                json_text.write(one.file, one.before)
-                json_text.write(json_text.backup_of(one.file), one.kept)
+                files.write(one.file, one.before)
+                files.write(files.backup_of(one.file), one.kept)
         raise
 
 
@@ -239,19 +239,19 @@ def snippet(agent: Agent | None, entry: Entry) -> str:
 
 
 def _write(change: Change, *, private: bool) -> None:
-    backup = json_text.backup_of(change.file)
+    backup = files.backup_of(change.file)
     if change.kind == "unchanged":
         return
     if change.keep is not None:
-        json_text.write(backup, change.keep, change.file, private=True)
-    json_text.write(change.file, change.after, private=private)
+        files.write(backup, change.keep, change.file, private=True)
+    files.write(change.file, change.after, private=private)
     if change.keep is None:
-        json_text.write(backup, None)
+        files.write(backup, None)
 
 
 def _change(file: Path, what: str, add: Edit, again: Again) -> Change:
     """Plan an addition; the backup keeps the file as it was before the first one."""
-    before, kept = json_text.read(file), json_text.read(json_text.backup_of(file))
+    before, kept = files.read(file), files.read(files.backup_of(file))
     after = _edited(file, before, add)
     if after == before or _only_ours(file, before, kept, again):
         return Change(file, what, before, after, kept, kept)
@@ -260,7 +260,7 @@ def _change(file: Path, what: str, add: Edit, again: Again) -> Change:
 
 def _undone(file: Path, what: str, remove: Edit, again: Again) -> Change:
     """Plan a removal: the file as it was where that is known, else without what is ours."""
-    before, kept = json_text.read(file), json_text.read(json_text.backup_of(file))
+    before, kept = files.read(file), files.read(files.backup_of(file))
     with _named(file):
         ours = before is not None and again(_decoded(file, before)[0]) is not None
     if not ours:
@@ -383,11 +383,11 @@ def _needs(agent: Agent, level: Level, root: Path, instructions: Path) -> bool:
     if own is None or own.resolve() != instructions.resolve():
         return False
     try:
-        content = json_text.read(agent.config(level, root)) or b""
+        content = files.read(agent.config(level, root)) or b""
         return found_entry(agent, content.decode("utf-8-sig"))[1] is not None
     except ValueError:  # what cannot be read registers nobody
         return False
 
 
 def _real(file: Path, root: Path) -> Path:
-    return json_text.real_file(file, (Path.home(), root))
+    return files.real_file(file, (Path.home(), root))

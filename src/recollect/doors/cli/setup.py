@@ -12,9 +12,9 @@ from rich.text import Text
 from recollect.doors.agents import installation
 from recollect.doors.agents.agents import Agent, Level, agent_named, agents
 from recollect.doors.agents.entry import new_entry, token_file
+from recollect.doors.agents.files import backup_of
 from recollect.doors.agents.hooks import Commands, hook_commands, with_hooks
 from recollect.doors.agents.installation import Change, apply, found_entry, plan_install, plan_uninstall, snippet
-from recollect.doors.agents.json_text import backup_of
 from recollect.doors.agents.registrations import found_agents, project_folder, registrations, reporting
 from recollect.doors.cli import exit_codes
 from recollect.doors.cli.exit_codes import opened
