@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from recollect.doors.agents import installation
+from recollect.doors.agents import passage
 from recollect.doors.agents.agents import Agent, Level, agent_named, agents
 from recollect.doors.agents.entry import new_entry, token_file
 from recollect.doors.agents.files import backup_of
@@ -229,9 +229,9 @@ def _print_snippet(
     text = snippet(agent, entry)
     file = str(agent.config(level, root)) if agent else "the client's MCP configuration"
     reads = agent.instructions(level, root) if agent else None
-    body = {"file": file, "entry": text, "instructions": str(reads or ""), "passage": installation.BLOCK}
+    body = {"file": file, "entry": text, "instructions": str(reads or ""), "passage": passage.BLOCK}
     where = str(reads or "the file or setting with the agent's instructions")
-    sentences = [f"Into {file}:", f"\n{text}", f"Into {where}:", f"\n{installation.BLOCK}"]
+    sentences = [f"Into {file}:", f"\n{text}", f"Into {where}:", f"\n{passage.BLOCK}"]
     if agent and agent.hooks and commands:
         body |= {"hook_file": str(agent.hook_file(level, root)), "hooks": with_hooks("", agent.hooks, commands)}
         sentences += [f"Into {body['hook_file']}:", f"\n{body['hooks']}"]
