@@ -26,7 +26,7 @@ from recollect.domain.verbs import BY_NAME
 from recollect.doors.http.application import Application
 from recollect.doors.http.server import TeamAccess
 from recollect.doors.memory_tool import ToolAnswer
-from recollect.doors.pipe import SETS
+from recollect.doors.toolset_names import SETS
 
 USERS = ("ada", "bob", "eve", "rita")
 TEAMS = ("crew", "dock")

@@ -34,7 +34,7 @@ from recollect.app import App
 from recollect.client.connection import in_background
 from recollect.doors import memory_tool, toolsets
 from recollect.doors.memory_tool import ToolAnswer
-from recollect.doors.pipe import DEFAULT, check_names
+from recollect.doors.toolset_names import DEFAULT, check_names
 from recollect.errors import RecollectError
 from recollect.settings import Settings
 

@@ -21,8 +21,8 @@ from recollect.domain.verbs import BY_NAME, Verb
 from recollect.doors import memory_tool
 from recollect.doors.handlers import perform
 from recollect.doors.memory_tool import ToolAnswer
-from recollect.doors.pipe import SETS
 from recollect.doors.serializers import Schema, agent_json, input_schema
+from recollect.doors.toolset_names import SETS
 from recollect.errors import InvalidInput
 from recollect.search.budget import printed
 

@@ -24,7 +24,7 @@ from recollect.doors.cli import render
 from recollect.doors.cli.exit_codes import served_by
 from recollect.doors.cli.options import of_store
 from recollect.doors.cli.render import err
-from recollect.doors.pipe import check_names
+from recollect.doors.toolset_names import check_names
 from recollect.errors import InvalidInput, StoreOwned
 from recollect.settings import Settings, hidden
 from recollect.store import folder as data_folder
