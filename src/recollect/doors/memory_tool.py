@@ -103,6 +103,10 @@ class ToolAnswer:
     failed: bool = False
 
 
+CallTool = Callable[[str, dict[str, Any]], ToolAnswer]
+"""Runs one call of a tool by name."""
+
+
 def answered(run: Callable[[], ToolAnswer]) -> ToolAnswer:
     """Run one call of a tool; return an error as an answer with its message."""
     try:
