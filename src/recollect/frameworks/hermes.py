@@ -15,7 +15,8 @@ from recollect.domain.enums import Scope
 from recollect.domain.lifecycle import MAX_OUTPUT
 from recollect.domain.verbs import BY_NAME
 from recollect.doors.python import connect
-from recollect.doors.serializers import agent_json, input_schema
+from recollect.doors.schema import input_schema
+from recollect.doors.serializers import agent_json
 from recollect.errors import RecollectError
 from recollect.settings import Settings
 
