@@ -26,7 +26,8 @@ from recollect.domain.verbs import VERBS, Verb
 from recollect.doors import memory_tool, toolsets
 from recollect.doors.handlers import perform
 from recollect.doors.http import openapi
-from recollect.doors.http.entrance import Access, Asked, Asking, Entrance, operation
+from recollect.doors.http.access import Access, Asked, Asking
+from recollect.doors.http.entrance import Entrance, operation
 from recollect.doors.http.events import OPERATIONS, Taken, parts_of
 from recollect.doors.http.mcp_http import McpOverHttp
 from recollect.doors.http.messages import answered, failed, key_of, read_object, to_recollect_error
