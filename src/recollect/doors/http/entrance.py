@@ -1,4 +1,4 @@
-"""The entrance of every request: it gives an id, lets the sender in, limits size and time, and words whatever breaks."""
+"""The entrance of every request: it gives an id, lets the sender in, limits size and time, and words any error."""
 
 from __future__ import annotations
 
