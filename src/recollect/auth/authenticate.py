@@ -1,4 +1,4 @@
-"""From a bearer token to a principal, looked up at every request, so that what is revoked opens nothing any more."""
+"""From a bearer token to a principal, looked up at every request, so that a revoked token opens nothing any more."""
 
 from __future__ import annotations
 

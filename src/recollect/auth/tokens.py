@@ -1,4 +1,4 @@
-"""Bearer tokens: how they are made, what is kept of them, and what they look like."""
+"""Bearer tokens: how they are made, which parts are kept, and how they look."""
 
 from __future__ import annotations
 

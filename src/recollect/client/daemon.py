@@ -27,7 +27,7 @@ class DaemonGone(Lost, DaemonUnreachable):
 
 
 class DaemonSilent(DaemonGone):
-    """The daemon said nothing for longer than one that works."""
+    """The daemon sent nothing for longer than a working daemon does."""
 
 
 class TokenRejected(DaemonGone):
@@ -56,7 +56,7 @@ class Client(Link):
     def ping(self) -> dict[str, Any]:
         """Return the daemon's process and version; raise `DaemonGone` without an answer within a few seconds.
 
-        Another daemon of the same store knows the token too, and may not have told of itself yet.
+        Another daemon of the same store knows the token too, and may not have written the runtime file yet.
         """
         said = dict(self._exchange("/ping", {}, _PING, {}, lambda connection: self._await(connection, busy=False)))
         if said.get("pid", self.runtime.pid) != self.runtime.pid:
@@ -107,7 +107,7 @@ class Client(Link):
 
 
 def running_at(folder: Path) -> Client | None:
-    """Return a client of the daemon that answers at the address in a data folder, None without one; starts nothing."""
+    """Return a client of the daemon that answers at the address in a data folder, None without it; starts nothing."""
     found = read(folder)
     if found is None or not found.socket:  # another program may use the port of a daemon that has ended
         return None

@@ -66,9 +66,9 @@ def read(folder: Path) -> Runtime | None:
 
 
 def token_of(folder: Path) -> str:
-    """Return the token of a store, which is made once: what clients were told holds after every start.
+    """Return the token of a store, which is made once, so that clients can use it after every start.
 
-    Who deletes the file, or lets others touch it, gets another one at the next start.
+    After the file was deleted, or others could touch it, the next start makes another token.
     """
     path = folder / _OF_STORE
     with suppress(OSError, ValueError):
@@ -90,7 +90,7 @@ def write_private(path: Path, text: str) -> None:
 
 
 def published_by(folder: Path, pid: int) -> bool:
-    """Return whether the file exists and was written by `pid`; one that cannot be read just now has not gone."""
+    """Return whether the file exists and was written by `pid`; a file that cannot be read just now still exists."""
     try:
         found = _parsed((folder / NAME).read_bytes())
     except (FileNotFoundError, NotADirectoryError):

@@ -21,7 +21,7 @@ def input_schema(
     only: Mapping[str, Sequence[str]] | None = None,
     unlisted: Sequence[str] = (),
 ) -> Schema:
-    """Return the schema of these fields of `request`, in that order; one that is marked with `*` is described.
+    """Return the schema of these fields of `request`, in that order; a name that is marked with `*` is described.
 
     `only` narrows the choices of a field; those of `unlisted` fields, which the request checks, are left out.
     """
@@ -43,7 +43,7 @@ def input_schema(
 
 
 def answer_schema(several: Sequence[Schema], names: Sequence[str]) -> Schema:
-    """Return the schema of an object that is one of several: the types of these properties, and what all require."""
+    """Return a schema that fits each of several objects: the types of these properties, and those that all require."""
     known = {
         name: _types(one, whole.get("$defs", {})) for whole in several for name, one in whole["properties"].items()
     }
@@ -57,7 +57,7 @@ def first_sentence(field: FieldInfo) -> str:
 
 
 def default_of(field: FieldInfo) -> str:
-    """Return what a field is when it is not given, in words to put behind its description."""
+    """Return the default of a field in words to put behind its description, empty where it has none."""
     value = field.default
     if field.is_required() or value in (None, False, (), ""):
         return ""

@@ -18,16 +18,16 @@ def public_json(kind: Any, answer: Any) -> dict[str, Any]:
 
 
 def agent_json(kind: Any, answer: Any) -> dict[str, Any]:
-    """Return an answer as agents get it: its JSON object without what they could take for more than data.
+    """Return an answer as agents get it: its JSON object without anything that they could take for more than data.
 
-    Memories in a prompt are neutral already, within a fence that has to stay one.
+    Memories in a prompt are neutral already, within a fence that must stay whole.
     """
     body = public_json(kind, answer)
     return body if isinstance(answer, Prompt) else neutral_json(body)
 
 
 def public_schema(kind: Any) -> dict[str, Any]:
-    """Return the JSON schema of what doors show of an answer of this type: an object."""
+    """Return the JSON schema of the object that doors show for an answer of this type."""
     body = _adapter(kind).json_schema(mode="serialization")
     kinds = body.pop("$defs", {})
     if "$ref" in body:
@@ -44,7 +44,7 @@ def wire_json(kind: Any, answer: Any) -> Any:
 
 
 def wire_bytes(kind: Any, answer: Any) -> bytes:
-    """Return what `wire_json` returns as text in UTF-8."""
+    """Return the JSON of `wire_json` as text in UTF-8."""
     return _adapter(kind).dump_json(answer, round_trip=True)
 
 

@@ -64,7 +64,7 @@ def _labelled_values(noun: BaseModel) -> Iterator[tuple[str, list[str], str]]:
 
 
 def _mapped(value: Mapping[str, object], above: list[str]) -> Iterator[tuple[list[str], str]]:
-    """Yield the strings of a mapping with what names them: their key, or a name beside them."""
+    """Yield the strings of a mapping with the texts that name them: their key, or a name beside them."""
     named = [f"{one}: " for key, one in value.items() if isinstance(one, str) and key.lower() in _NAME_KEYS]
     for key, one in value.items():
         names = [f"{key}: ", *above] + (named if key.lower() in _VALUE_KEYS else [])

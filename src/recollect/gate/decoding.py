@@ -1,4 +1,4 @@
-"""Undoes what hides a secret from patterns: look-alike letters, pieces, escapes, base64 and hexadecimal.
+"""Undoes the forms that hide a secret from patterns: look-alike letters, pieces, escapes, base64 and hexadecimal.
 
 Only what decodes to plain text is scanned; an image or a digest does not.
 """
@@ -97,7 +97,7 @@ def encoded_texts(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _character(match: re.Match[str]) -> str | None:
-    """Return what an escape stands for: an empty text for a continued line, None for anything but plain text."""
+    """Return the character of an escape: an empty text for a continued line, None for anything but plain text."""
     found = match.groupdict()
     if found.get("quote"):
         return match["quote"]

@@ -128,7 +128,7 @@ def compound(value: str) -> bool:
 
 
 def named(value: str) -> bool:
-    """Say whether the value is a name of code, which is no password even where a sentence gives it as one."""
+    """Say whether the value is a name of code, which is no password even where a sentence calls it a password."""
     return common(value) and not compound(value)
 
 
@@ -145,7 +145,7 @@ def enclosed(value: str) -> bool:
 
 
 def weak(value: str) -> bool:
-    """Say whether lists of leaked passwords are full of this one, or of its word with other digits."""
+    """Say whether lists of leaked passwords are full of this value, or of its word with other digits."""
     core = value.strip(_ENDS).lower()
     word = core.rstrip(digits)
     tail = len(core) - len(word)
@@ -163,7 +163,7 @@ def phrase(value: str, least: int) -> bool:
 
 
 def passphrase(words: list[str]) -> bool:
-    """Say whether quoted words are a passphrase: four or more, or one that is a password, and no sentence."""
+    """Say whether quoted words are a passphrase: four or more, or a word that is a password, and no sentence."""
     if pattern("sentence_word").search(" ".join(words)):
         return False
     plain = all(re.fullmatch(r"[A-Za-z0-9]+[!?.]?", word) for word in words)
@@ -179,7 +179,7 @@ def _mixes(value: str) -> bool:
 
 
 def password(value: str) -> bool:
-    """Say whether a value given as a password looks like one: not a word, not a placeholder, not code."""
+    """Say whether a value in the place of a password looks like a password: not a word, not a placeholder, not code."""
     core = _core(value)
     if len(value) < 5 or placeholder(value) or placeholder(core) or (len(core) < 6 and common(core)):
         return False
@@ -202,17 +202,17 @@ def plain_word(value: str) -> bool:
 
 
 def given(value: str) -> bool:
-    """Say whether what stands where only a password can is one: no placeholder, no reference, no word for it."""
+    """Say whether a value in the place of a password is a password: no placeholder, no reference, no word for it."""
     return weak(value) or (len(value) >= 4 and not (placeholder(value) or named(value)))
 
 
 def told(value: str) -> bool:
-    """Say whether what a sentence or a call gives as the password is one."""
+    """Say whether the value that a sentence or a call gives as the password is a password."""
     return weak(value) or phrase(value, 3) or (password(value) and not named(value))
 
 
 def beside(value: str) -> bool:
-    """Say whether a value would be taken for a password right behind a word for one, or behind a login."""
+    """Say whether a value would be taken for a password right behind a word for passwords, or behind a login."""
     core = value.rstrip(".,;:)")
     if stands_out(value) or phrase(core.rstrip(digits), 3) or (weak(core) and any(map(str.isdigit, core[4:]))):
         return not core.isdigit()
@@ -226,7 +226,7 @@ def beside(value: str) -> bool:
 
 
 def stands_out(value: str) -> bool:
-    """Say whether a value would be taken for a password wherever it stands in a sentence about one."""
+    """Say whether a value would be taken for a password wherever it stands in a sentence about a password."""
     core = value.strip(_ENDS)
     if len(core) < 6 or common(core) or placeholder(core) or pattern("commit").fullmatch(core) or built(core):
         return False
@@ -241,7 +241,7 @@ def stands_out(value: str) -> bool:
 
 
 def looks_random(value: str) -> bool:
-    """Say whether a value beside the word "password" looks like one by itself: letters, digits and signs mixed."""
+    """Say whether a value beside the word "password" looks like a password: letters, digits and signs mixed."""
     core = _core(value)
     if len(core) < 8 or placeholder(core) or made_of_words(core) or pattern("call").search(core):
         return False
@@ -249,7 +249,7 @@ def looks_random(value: str) -> bool:
 
 
 def key(value: str) -> bool:
-    """Say whether a value given as a key or token looks like one: long, letters mixed with digits, no name in code."""
+    """Say whether a value in the place of a key looks like a key: long, letters mixed with digits, no name in code."""
     core = _core(value)
     if len(core) < 8 or placeholder(value) or placeholder(core) or made_of_words(core):
         return False

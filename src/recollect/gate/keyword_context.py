@@ -65,12 +65,12 @@ def labelled(text: str, names: list[Label]) -> Iterator[tuple[str, int, int]]:
 
 
 def kind_of(name: Label) -> str:
-    """Return what the value of a label is called."""
+    """Return the kind of secret that the value of a label is."""
     return PASSWORD if name.kind == "password" else KEY
 
 
 def read(text: str, at: int) -> Value | None:
-    """Return the value that begins at an offset: what is quoted, or all up to white space, without the punctuation."""
+    """Return the value that begins at an offset: the quoted text, or all up to white space, without the punctuation."""
     quoted = pattern("quoted").match(text, at)
     if quoted:
         group = quoted.lastindex or 1
@@ -121,7 +121,7 @@ def accepted(value: Value | None, name: Label, level: Level, in_code: bool = Tru
 
 
 def _in_code(text: str, name: Label, value: Value | None) -> bool:
-    """Say whether a value is assigned with `=`, or has behind it what only code has there."""
+    """Say whether a value is assigned with `=`, or has a sign behind it that only code has there."""
     return value is None or "=" in text[name.end : value.start] or text[value.end : value.end + 1] in tuple(";,){")
 
 
@@ -161,7 +161,7 @@ def _candidates(text: str, name: Label) -> Candidates:
 
 
 def _told_before(text: str, name: Label, value: Value | None) -> bool:
-    """Say whether what stands before a label, or its language, tells that the value behind it is the secret."""
+    """Say whether the text before a label, or its language, tells that the value behind it is the secret."""
     start = max(name.first, name.start - 60)
     ends = value is not None and value.last
     return any(pattern(place).search(text, start, name.start) for place in ("user_before", "with_before")) or (
@@ -170,7 +170,7 @@ def _told_before(text: str, name: Label, value: Value | None) -> bool:
 
 
 def _values(text: str, at: int, level: Level) -> Candidates:
-    """Yield what stands at an offset: several words, one value, or one behind a filler or a name of its own."""
+    """Yield the values at an offset: several words, one value, or a value behind a filler or a name of its own."""
     if several := pattern("words").match(text, at):
         yield Value(several[0], *several.span(), False), level
     if filler := pattern("filler").match(text, at):

@@ -28,7 +28,7 @@ _BEFORE_END: Final = re.compile(r"[^\w+/.~\-]")
 
 
 def library(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield kind, start and end of what the library's plugins find."""
+    """Yield kind, start and end of each secret that the library's plugins find."""
     for offset, window in _windows(text):
         check_time()
         piece = _without_gaps(window)
@@ -48,13 +48,13 @@ def library(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def _without_gaps(window: str) -> str:
-    """Cover what follows three blanks in a row: several patterns are cubic in a run of them."""
+    """Cover the blanks that follow three blanks in a row: several patterns are cubic in a run of them."""
     return _GAP.sub(lambda gap: "\0" * len(gap[0]), window)
 
 
 @cache
 def _plugins() -> tuple[tuple[str, tuple[str, ...], bool, Any], ...]:
-    """Return kind, hints, whether what it finds must look like a key, and the plugin."""
+    """Return kind, hints, whether a finding must look like a key, and the plugin."""
     found = []
     for kind, hints, path, *loose in table("tokens")["plugins"]:
         module, _, name = path.partition(".")

@@ -1,6 +1,6 @@
 """Replaces each secret by `[redacted: kind]`, in every field of a request where its value stands.
 
-It repeats until a scan finds nothing, so that what it returns always passes the gate.
+It repeats until a scan finds nothing, so that the result always passes the gate.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def redacted(noun: _T) -> _T:
 
 
 def masked(text: str) -> str:
-    """Return one text without its secrets; for what is derived from a text before the gate sees it."""
+    """Return a text without its secrets; for texts that are derived from another before the gate sees it."""
     try:
         with at_most(_SECONDS):
             findings = scan(text)
@@ -85,7 +85,7 @@ def _cover(text: str, values: dict[str, str]) -> str:
 
 
 def _places(text: str, value: str) -> list[tuple[int, int]]:
-    """Return where a value stands; a short one only where it is a whole word."""
+    """Return the places of a value, of a short value only those where it is a whole word."""
     before, after = (r"(?<!\w)", r"(?!\w)") if len(value) < _LONG else ("", "")
     return [match.span() for match in re.finditer(before + re.escape(value) + after, text)]
 

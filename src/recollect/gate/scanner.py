@@ -1,7 +1,7 @@
 """Finds secrets in one text, with our detectors, labels and sentences, private keys, and detect-secrets' plugins.
 
 Zero-width characters, full-width letters, escapes, base64 and hexadecimal hide nothing. Findings are character offsets
-into the text as it was given.
+into the text as it was passed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Found(Exception):
 
 
 def scan(text: str) -> list[Finding]:
-    """Return the secrets in `text`, in order; findings that overlap are one, of the most precise detector's kind.
+    """Return the secrets in `text`, in order; overlapping findings are merged and get the most precise detector's kind.
 
     Names, categories and tags come again and again: of short texts it is remembered that they hold no secret.
     """

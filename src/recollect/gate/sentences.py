@@ -1,4 +1,4 @@
-"""Finds what sentences say without a word for a password beside it: logins, PINs, the words of a wallet.
+"""Finds secrets in sentences that have no word for a password beside them: logins, PINs, the words of a wallet.
 
 "creds for staging: deploy / x", "log in as root with x", "the door PIN is 1234", "my seed phrase: …".
 """

@@ -131,7 +131,7 @@ def _clients() -> Hinted[tuple[str, str, str]]:
 
 
 def clients(text: str, lowered: Lowered) -> Found:
-    """Yield what command lines give to a client as its password or token."""
+    """Yield the values that command lines give to a client as its password or token."""
     for names, rest, kind in _clients().within(lowered):
         for program in compiled(names).finditer(lowered):
             check_time()

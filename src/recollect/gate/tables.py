@@ -20,7 +20,7 @@ class Lowered(str):
 
 
 class Hinted(Generic[T]):
-    """Rows of a table by the literals of which one must stand in a text."""
+    """Rows of a table by literals; at least one literal of a row must stand in a text."""
 
     def __init__(self, rows: Iterable[tuple[Iterable[str], T]]) -> None:
         """Index rows of hints and what they lead to."""
@@ -42,7 +42,7 @@ class Hinted(Generic[T]):
 
 @cache
 def table(name: str) -> dict[str, Any]:
-    """Return one table, read once."""
+    """Return a table, which is read once."""
     return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
 
 

@@ -17,7 +17,7 @@ class ScanTooLong(Exception):
 
 @contextmanager
 def at_most(seconds: float) -> Iterator[None]:
-    """Let the scans inside the block use so much processor time together; what is around the block may set less."""
+    """Let the scans inside the block use so much processor time together; a block around it may allow less."""
     token = _ENDS.set(min(_ENDS.get(), thread_time() + seconds))
     try:
         yield

@@ -10,7 +10,7 @@ from recollect.text.layers import chunk
 from recollect.text.writing_systems import fold
 
 LONG: Final = 1_000
-"""Characters: what is longer is quoted."""
+"""Characters: a passage is quoted of longer texts."""
 
 _TOKEN = re.compile(r"\w{1,8}|[^\w\s]")
 _BREAK = re.compile(r"(?<=[.!?])\s+|\n+")
@@ -22,7 +22,7 @@ _PHRASE = 80  # characters: a clause
 
 
 class Proximity:
-    """Measures texts against the stems of one query's folded words, weighted by how rare each is."""
+    """Measures texts against the stems of a query's folded words, weighted by how rare each is."""
 
     def __init__(self, weights: Mapping[str, float]) -> None:
         self._weights = [weight for stem, weight in weights.items() if stem]

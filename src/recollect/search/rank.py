@@ -1,4 +1,4 @@
-"""How hits are scored: the calibrated match is one part of a named profile of weights; and the small sums of that."""
+"""How hits are scored: the parts of a score, of which the calibrated match is one, and the weights of each profile."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Consolidation at the end of a session: what is used gains importance, what is unused fades and goes at last.
+"""Consolidation at the end of a session: a used memory gains importance, an unused memory fades and is hidden at last.
 
 It concerns the public memories of the project that the pipeline itself made; with the setting `consolidate = all` also
-what people and agents stored. Nothing is destroyed: what goes is hidden, and `restore` brings it back. Time counts in
+the memories that people and agents stored. Nothing is destroyed: `restore` brings a hidden memory back. Time counts in
 days on which sessions ended, so that neither a pause of months nor a wrong clock takes anything.
 """
 
@@ -158,7 +158,7 @@ def _batches(ids: Sequence[int], size: int) -> Iterator[Sequence[int]]:
 def _due(
     app: App, memories: Sequence[AgingMemory], decay: float, days: Sequence[date]
 ) -> list[tuple[AgingMemory, Consolidated]]:
-    """Return what is to be written of these memories."""
+    """Return the changes of these memories that are worth writing."""
     now = app.clock()
     both = ((one, consolidated(one, now, decay, days)) for one in memories)
     return [(one, done) for one, done in both if not done.slight]

@@ -1,4 +1,4 @@
-"""The table of agents (`agents.toml`): where each reads its MCP servers and its instructions, and who is here."""
+"""The table of agents (`agents.toml`): where each reads its MCP servers and its instructions, and which are present."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _VARIABLE: Final = re.compile(r"\$\{(\w+):-([^${}]*)\}")
 
 
 class Level(StrEnum):
-    """Where an agent is told of Recollect: for all projects of a user, or in one project."""
+    """Where an agent's configuration names Recollect: for all projects of a user, or in one project."""
 
     USER = "user"
     PROJECT = "project"
@@ -86,7 +86,7 @@ class Agent:
 
     @property
     def asks(self) -> bool:
-        """Say whether it asks before each call of the tool, unless it is told not to."""
+        """Say whether it asks before each call of the tool, unless it is allowed to call it."""
         return bool(self.allow or self.permission)
 
     @property

@@ -41,10 +41,10 @@ def this_program() -> Path:
 
 
 def new_entry(settings: Settings, agent: Agent | None, *, shared: bool = False) -> Entry:
-    """Return the entry that starts this program with the settings that were given, but for the project's name.
+    """Return the entry that starts this program with these settings, but for the project's name.
 
-    One in a file that others share names what everybody has: the program on the search path, and no settings. A client
-    that is started from a desktop knows nothing of the shell's variables, so they stand in the entry otherwise. Raises
+    An entry in a file that others share names only the program on the search path, and no settings. A client that is
+    started from a desktop knows nothing of the shell's variables, so they stand in the entry otherwise. Raises
     `InvalidInput` for an address with a password, which would stand in files and commands of other programs.
     """
     for name in ("database_url", "chroma_url", "embedding_url", "chat_url"):
@@ -71,7 +71,7 @@ def token_file(settings: Settings) -> dict[str, str]:
 def merged(old: object, new: Entry) -> Entry:
     """Return an entry that starts what `new` starts, with all else that somebody put into `old`.
 
-    One that names an address stays as it is: that Recollect runs elsewhere.
+    An entry that names an address stays as it is: that Recollect runs elsewhere.
     """
     if not isinstance(old, dict):
         return new

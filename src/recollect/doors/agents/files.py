@@ -33,7 +33,7 @@ def backup_of(file: Path) -> Path:
 
 
 def read(file: Path) -> bytes | None:
-    """Return the content of a file, None where there is none; raise `InvalidInput` for what cannot be read."""
+    """Return the content of a file, None where there is none; raise `InvalidInput` where it cannot be read."""
     try:
         about = file.stat()
         if not stat.S_ISREG(about.st_mode) or about.st_size > _MOST:
@@ -48,7 +48,7 @@ def read(file: Path) -> bytes | None:
 def write(file: Path, content: bytes | None, like: Path | None = None, *, private: bool = False) -> None:
     """Replace a file at one instant, or delete it where the content is None; raise `RecollectError` when refused.
 
-    The new file has the mode of the one before, else of `like`, else the usual one, which for a `private` file lets
+    The new file has the mode of the file before, else of `like`, else the usual mode, which for a `private` file lets
     nobody else read it.
     """
     try:

@@ -1,7 +1,7 @@
 """Plans what `install` and `uninstall` change in an agent's files, and carries it out.
 
-A plan reads everything and refuses what is damaged before anything is written. What is taken out again is exactly what
-was put in: where the backup shows a file as it was, that comes back byte for byte.
+A plan reads everything and refuses damaged files before anything is written. A removal takes out exactly what was
+put in: where the backup shows a file as it was, that comes back byte for byte.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def plan_install(
     *,
     allowed: bool = False,
 ) -> list[Change]:
-    """Return what registers Recollect with an agent, with hooks of these `commands`; without any, its hooks go.
+    """Return the changes that register Recollect with an agent, with hooks of these `commands`, or without hooks.
 
     Where it is `allowed` the agent calls the tool without asking each time. Raises `InvalidInput` for a file that
     cannot be edited.
@@ -100,7 +100,7 @@ def plan_install(
 
 
 def plan_uninstall(agent: Agent, level: Level, root: Path) -> tuple[list[Change], list[str]]:
-    """Return what takes Recollect out again, and who else needs the passage, which therefore stays."""
+    """Return the changes that take Recollect out again, and the agents that need the passage, which therefore stays."""
     found = agent.instructions(level, root)
     others = [one.title for one in agents().values() if found and one is not agent and _needs(one, level, root, found)]
     changes = []
@@ -112,7 +112,7 @@ def plan_uninstall(agent: Agent, level: Level, root: Path) -> tuple[list[Change]
 
 
 def _parts(agent: Agent, level: Level, root: Path, entry: Entry, commands: hooks.Commands) -> dict[Path, list[_Part]]:
-    """Return what is ours in each file of an agent, the file of its MCP servers first."""
+    """Return our parts in each file of an agent, the file of its MCP servers first."""
     adding = partial(_with_entry, agent, entry=entry)
     parts = {
         _real(agent.config(level, root), root): [
@@ -148,7 +148,7 @@ def _where_there(part: _Part) -> Edit:
 
 
 def _all_again(parts: Sequence[_Part]) -> Again:
-    """Return what puts into another text all that a text has of ours."""
+    """Return the function that puts all our parts of a text into another text."""
 
     def again(text: str) -> Edit | None:
         edits = [edit for one in parts if (edit := one.again(text)) is not None]
@@ -206,7 +206,7 @@ def _write(change: Change, *, private: bool) -> None:
 
 
 def _change(file: Path, what: str, add: Edit, again: Again) -> Change:
-    """Plan an addition; the backup keeps the file as it was before the first one."""
+    """Plan an addition; the backup keeps the file as it was before the first addition."""
     before, kept = files.read(file), files.read(files.backup_of(file))
     after = _edited(file, before, add)
     if after == before or _only_ours(file, before, kept, again):

@@ -30,7 +30,7 @@ def find(text: str) -> str:
 
 
 def put(text: str, block: str, head: str) -> str:
-    """Return the text with the passage, at its end or where an older one stood; `head` begins a new file."""
+    """Return the text with the passage, at its end or in the place of an older passage; `head` begins a new file."""
     newline = "\r\n" if "\r\n" in text else "\n"
     block = block.replace("\r\n", "\n").replace("\n", newline)
     if old := find(text):

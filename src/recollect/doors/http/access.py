@@ -1,4 +1,4 @@
-"""Who asks over HTTP, and what may be asked: all in which the local daemon and the server of a team differ."""
+"""Decides who asks over HTTP, and what they may ask: the local daemon and the server of a team differ only in this."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from recollect.errors import InvalidInput, RecollectError, Unauthorized
 Asking = Callable[[str], AbstractContextManager[tuple[App, Caller]]]
 """Gives, for the operation of this name, the store and who asks, with the rights that they have by now."""
 OPEN: Final = frozenset({"/healthz", "/readyz"})
-"""What is answered to anybody."""
+"""The addresses that are answered to anybody."""
 _LONGEST: Final = 200
 _NAMES: Final = ("user", "team", "project")
 
@@ -53,7 +53,7 @@ class Asked(NamedTuple):
 
 
 class Measures:
-    """Is told what becomes of requests, and keeps nothing of it."""
+    """Hears how requests end, and keeps nothing of it."""
 
     def began(self) -> None:
         """Note that a request has come."""
@@ -68,24 +68,24 @@ class Measures:
         """Note an error that a request is answered with."""
 
     def ended(self, label: str, status: int, seconds: float, asker: Asker | None) -> None:
-        """Note how a request ended, and who sent it where they were let in."""
+        """Note how a request ended, and its sender where they were let in."""
 
 
 class Access(ABC):
     """Lets requests in to a store, and offers more than the operations to those that are let in."""
 
     name: ClassVar[str]
-    """What a sentence about an error calls the process."""
+    """The name of the process in a sentence about an error."""
     about: ClassVar[str]
-    """How it is known who asks, in the words of the OpenAPI document."""
+    """How the sender is known, in the words of the OpenAPI document."""
     parameters: ClassVar[Sequence[dict[str, Any]]]
-    """What an address may say, as the OpenAPI document describes it."""
+    """The parameters of an address, as the OpenAPI document describes them."""
     event_parameters: ClassVar[Sequence[dict[str, Any]]]
-    """What the address of an event may say."""
+    """The parameters of the address of an event."""
     client: ClassVar[tuple[str, str, dict[str, Any]]]
     """Under what name an event carries the settings of its client, what stands there, and an example."""
     administration: ClassVar[dict[str, Callable[..., Any]]] = {}
-    """What runs each verb of administration that may be asked."""
+    """The function that runs each verb of administration that may be asked."""
 
     def __init__(self, app: App, measures: Measures, *, lanes: int, workers: int, most: int) -> None:
         self.app = app
@@ -128,7 +128,7 @@ class Access(ABC):
 
     @abstractmethod
     async def admit(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
-        """Put who asks into the state of a request, as `asker`; nobody is there for what is open to all.
+        """Put the sender into the state of a request, as `asker`; it stays absent at addresses that are open to all.
 
         Raises `Unauthorized` or another refusal.
         """

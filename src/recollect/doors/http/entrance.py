@@ -24,7 +24,7 @@ from recollect.errors import RecollectError, TooLarge
 request_id: ContextVar[str] = ContextVar("request_id", default="")
 """The id of the request that is being answered."""
 operation: ContextVar[str] = ContextVar("operation", default="background")
-"""The operation that runs; what no request asks for is the `background`."""
+"""The operation that runs; work that no request asks for is the `background`."""
 _GIVEN_ID: Final = re.compile(rb"[A-Za-z0-9._:-]{1,100}")
 _LEFT: Final = 499  # the client closed the connection before it was answered
 BODY: Final = 60.0  # seconds in which a body must have come

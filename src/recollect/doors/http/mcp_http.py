@@ -20,7 +20,7 @@ from recollect.doors.memory_tool import CallTool
 class McpOverHttp:
     """An ASGI application that loads the MCP SDK at the first request.
 
-    `run_of` returns what runs tool calls for who sent a request; a body may have `most` bytes.
+    `run_of` returns the function that runs tool calls for the sender of a request; a body may have `most` bytes.
     """
 
     def __init__(self, run_of: Callable[[Request], CallTool], most: int) -> None:
