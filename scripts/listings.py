@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any, Final
 
 import recollect
-from recollect.doors.agents import installation
-from recollect.doors.agents.agents import NAME, Agent, agents
+from recollect.doors.agents import passage
+from recollect.doors.agents.agents import Agent, agents
+from recollect.doors.agents.entry import NAME
 from recollect.doors.agents.hooks import with_hooks
 from recollect.settings import Settings, variable
 
@@ -124,7 +125,7 @@ def hooks(name: str) -> str:
 
 def skill() -> str:
     """Return the advice of the instruction files as a skill."""
-    return f"{_SKILL}{installation.TEXT.replace('## Memory', '# Memory')}\n"
+    return f"{_SKILL}{passage.TEXT.replace('## Memory', '# Memory')}\n"
 
 
 def _servers(agent: Agent) -> dict[str, Any]:
@@ -147,7 +148,7 @@ FILES: Final[dict[str, Callable[[], str]]] = {
     f"{_PLUGIN}/skills/memory/SKILL.md": skill,
     f"{_EXTENSION}/gemini-extension.json": lambda: _json(extension()),
     f"{_EXTENSION}/hooks/hooks.json": lambda: hooks("gemini-cli"),
-    f"{_EXTENSION}/GEMINI.md": lambda: f"{installation.TEXT.replace('## Memory', '# Memory')}\n",
+    f"{_EXTENSION}/GEMINI.md": lambda: f"{passage.TEXT.replace('## Memory', '# Memory')}\n",
 }
 
 if __name__ == "__main__":

@@ -27,7 +27,8 @@ import recollect
 from generated import GeneratedEmbedder
 from others import import_own
 from recollect import App, Caller, Draft, Settings
-from recollect.auth.administration import administer, authenticate, operator
+from recollect.auth.administration import administer, operator
+from recollect.auth.authenticate import authenticate
 from recollect.domain.enums import Scope
 from recollect.domain.search import ModelCard
 from recollect.engines.embedder import Embedder, TokenEmbeddings

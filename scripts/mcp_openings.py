@@ -10,8 +10,8 @@ from mcp.shared.message import SessionMessage
 from mcp_types import jsonrpc_message_adapter
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS, LATEST_MODERN_VERSION
 
-from recollect.doors import mcp, pipe, toolsets
-from recollect.doors.pipe import SETS
+from recollect.doors import mcp, mcp_record, toolsets
+from recollect.doors.toolset_names import SETS
 
 _ANYBODY = {"capabilities": {}, "clientInfo": {"name": "any", "version": "1"}}
 
@@ -39,7 +39,7 @@ def answer(message: Message, opening: Message | None, sets: list[str]) -> Messag
 def record() -> Message:
     """Return for each version of the protocol how a session begins, and the tools, which are the same in all."""
     openings = [("initialize", _ANYBODY | {"protocolVersion": version}) for version in HANDSHAKE_PROTOCOL_VERSIONS]
-    meta = dict(zip(pipe.NEEDED, (LATEST_MODERN_VERSION, _ANYBODY["clientInfo"], {}), strict=True))
+    meta = dict(zip(mcp_record.NEEDED, (LATEST_MODERN_VERSION, _ANYBODY["clientInfo"], {}), strict=True))
     known: Message = {"toolsets": {one: toolsets.tool_names([one]) for one in SETS}, "tools": {}, "versions": {}}
     for method, params in (*openings, ("server/discover", {"_meta": meta})):
         opening = {"jsonrpc": "2.0", "id": 0, "method": method, "params": params}
@@ -60,4 +60,4 @@ def _no_call(*_: object) -> Any:
 
 
 if __name__ == "__main__":
-    pipe.FILE.write_text(json.dumps(record(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    mcp_record.FILE.write_text(json.dumps(record(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -26,7 +26,7 @@ import recollect
 from recollect import App, Draft, Query, Settings
 from recollect.domain.search import RankingRow
 from recollect.errors import RecollectError
-from recollect.search import rank, versions
+from recollect.search import precedence, rank, versions
 from recollect.search.ranking import ranking_of
 from recollect.search.visibility import view_of
 from sets import Clock, Question, Set, caller_of, err, fill, load
@@ -123,7 +123,7 @@ def fit(questions: Sequence[Asked]) -> Model:
 def first(one: Asked, model: Model | None) -> bool:
     """Say whether the memory that comes first answers the question, with this model of versions or without any."""
     newer = {pair.older: pair.newer for pair in one.pairs if model and versions.is_version(pair.traits, *model)}
-    order = rank.in_order(one.order, newer, past=one.past)
+    order = precedence.in_order(one.order, newer, past=one.past)
     return bool(order) and order[0] in one.right
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from recollect.engines.embedder import Embedder, TokenEmbeddings
-from recollect.engines.matching import Asking
+from recollect.engines.fusion import Asking
 from training.evidence import REQUEST, Example
 
 FOLDS: Final = 5

@@ -17,7 +17,7 @@ import typer
 from rich.console import Console
 
 from recollect import Settings
-from recollect.engines.matching import Network
+from recollect.engines.fusion import Network
 from sets import load
 from training import network
 from training.evidence import Limits, examples_of

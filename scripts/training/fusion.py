@@ -21,7 +21,7 @@ from rich.table import Table
 import plot
 from recollect import Settings
 from recollect.engines.embedding import find_model, open_embedder
-from recollect.engines.matching import FUSION, Network, Part
+from recollect.engines.fusion import FUSION, Network, Part
 from recollect.errors import InvalidInput
 from sets import DEPTH, err, load, measures
 from training import asking, network, reliability, silence

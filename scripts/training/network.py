@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from recollect.domain.search import Signals
-from recollect.engines.matching import Network, Part, columns, standardised
+from recollect.engines.fusion import Network, Part, columns, standardised
 from training.evidence import Example
 
 SEEDS: Final = 4

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import torch
 
-from recollect.engines.matching import LIMIT, Part, evidence
+from recollect.engines.fusion import LIMIT, Part, evidence
 from training.network import Inputs, Net, Question, Scale, averaged
 
 ROUNDS: Final = 400

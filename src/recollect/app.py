@@ -15,7 +15,8 @@ from recollect.engines.embedder import Embedder
 
 if TYPE_CHECKING:
     from recollect.engines.chat import ChatDescribe, ChatReconcile, PydanticAiChat
-    from recollect.engines.matching import CrossEncoderRerank, LearnedFusion
+    from recollect.engines.cross_encoder import CrossEncoderRerank
+    from recollect.engines.fusion import LearnedFusion
     from recollect.store.sql.accounts import Accounts
     from recollect.store.sql.list_queries import ExportReader
     from recollect.store.sql.records import Records

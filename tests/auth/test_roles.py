@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from recollect.auth.administration import Principal
+from recollect.auth.principal import Principal
 from recollect.domain.enums import Role, Scope
 from recollect.errors import Forbidden, InvalidInput
 

@@ -13,7 +13,8 @@ from sqlalchemy import text
 from account_admin import Office
 from callers import EVERY_LEVEL
 from entries import make_entry
-from recollect.auth.administration import Principal, initialize
+from recollect.auth.administration import initialize
+from recollect.auth.principal import Principal
 from recollect.domain.results import Memory
 from recollect.domain.search import View
 from recollect.store.sql.database import Database, open_file

@@ -10,7 +10,8 @@ import pytest
 from sqlalchemy import select
 
 from account_admin import Office
-from recollect.auth.administration import Principal, new_token
+from recollect.auth.principal import Principal
+from recollect.auth.tokens import new_token
 from recollect.errors import Forbidden, InvalidInput, RecollectError, SecretFound, Unauthorized
 from recollect.store.journal import walk
 from recollect.store.sql.accounts import never_granted

@@ -9,7 +9,9 @@ import pytest
 from sqlalchemy import select
 
 from account_admin import Office
-from recollect.auth.administration import Principal, authenticate, initialize, operator
+from recollect.auth.administration import initialize, operator
+from recollect.auth.authenticate import authenticate
+from recollect.auth.principal import Principal
 from recollect.domain.enums import Role
 from recollect.domain.verbs import ADMIN
 from recollect.errors import Forbidden, InvalidInput, NotFound, RecollectError, SecretFound, StoreUnusable, Unauthorized

@@ -13,7 +13,7 @@ import pytest
 
 from recollect import App, Caller, doors, memory, transfer
 from recollect.auth import administration
-from recollect.auth.administration import Principal
+from recollect.auth.principal import Principal
 from recollect.domain.verbs import ADMIN, PARTS, VERBS, Verb
 from recollect.doors.handlers import HANDLERS, perform
 

@@ -11,8 +11,8 @@ import pytest
 from callers import ADA
 from clock import Clock
 from recollect import Settings
-from recollect.client import daemon as running
 from recollect.client import launch
+from recollect.client import runtime as running
 from recollect.domain.origin import SaidBy
 from recollect.doors.http import daemon as main
 from recollect.errors import NotFound, StoreOwned

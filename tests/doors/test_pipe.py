@@ -15,7 +15,7 @@ import pytest
 from places import SCRIPTS
 from recollect.client import server
 from recollect.client.daemon import DaemonGone, DaemonSilent
-from recollect.doors import pipe
+from recollect.doors import mcp_record, pipe
 from recollect.errors import StoreUnusable
 
 WRITER = runpy.run_path(str(SCRIPTS / "mcp_openings.py"))
@@ -108,7 +108,7 @@ def test_what_is_written_down_is_what_the_sdk_answers(
     said: Callable[..., list[Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The record of this version is up to date, in each version of the protocol; any toolsets are listed from it."""
-    assert json.loads(pipe.FILE.read_text(encoding="utf-8")) == WRITER["record"](), "run scripts/mcp_openings.py"
+    assert json.loads(mcp_record.FILE.read_text(encoding="utf-8")) == WRITER["record"](), "run scripts/mcp_openings.py"
     monkeypatch.setattr(pipe.OwnPrograms, "run", lambda *_: pytest.fail("a program was started"))
     sets = ["more", "memory", "dual"]
     _, tools = said([opening("2025-06-18"), asking(1, "tools/list")], sets=sets)

@@ -20,8 +20,8 @@ from recollect.domain.verbs import VERBS
 from recollect.doors import toolsets
 from recollect.doors.mcp import mcp_tool
 from recollect.doors.memory_tool import DATA, ToolAnswer
-from recollect.doors.pipe import check_names
-from recollect.doors.serializers import input_schema
+from recollect.doors.schema import input_schema
+from recollect.doors.toolset_names import check_names
 from recollect.errors import InvalidInput
 from run_operations import call_tool
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from daemon_place import Place, alive, until
-from recollect.client import daemon
+from recollect.client import runtime
 from recollect.doors.http import daemon as main
 from recollect.errors import DaemonUnreachable
 
@@ -97,7 +97,7 @@ def test_something_is_in_the_sockets_place(place: Place) -> None:
 
 
 @pytest.mark.full_cases("older1")
-@pytest.mark.parametrize("older", [{"version": "0.0.1"}, {"protocol": daemon.PROTOCOL - 1}])
+@pytest.mark.parametrize("older", [{"version": "0.0.1"}, {"protocol": runtime.PROTOCOL - 1}])
 def test_an_older_daemon_makes_way(place: Place, older: dict[str, Any]) -> None:
     """One of an older version, or that speaks as an older one did, finishes, and one of this version takes over."""
     place.remember("kept")
@@ -127,7 +127,7 @@ def test_a_newer_daemon(shared: Place) -> None:
     before = shared.published()
     shared.publish(version="99.1")
     assert shared.pid() == pid
-    shared.publish(version="99.1", protocol=daemon.PROTOCOL + 1)
+    shared.publish(version="99.1", protocol=runtime.PROTOCOL + 1)
     said = " ".join(shared.cli("recall", "anything", code=9).split())
     assert "newer version (99.1)" in said
     assert "upgrade" in said

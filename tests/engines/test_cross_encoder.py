@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from recollect.engines.matching import CrossEncoderRerank, open_rerank
+from recollect.engines.cross_encoder import CrossEncoderRerank, open_rerank
 from recollect.errors import ModelUnusable
 from tiny_model import keep_in_hub
 from tiny_reranker import LIMIT, build
@@ -208,7 +208,7 @@ def test_no_name_means_no_reranker() -> None:
 def test_nothing_heavy_is_imported_before_loading(python: Callable) -> None:
     """Opening a reranker imports neither torch nor the libraries behind it."""
     code = (
-        "import sys; from recollect.engines.matching import open_rerank\n"
+        "import sys; from recollect.engines.cross_encoder import open_rerank\n"
         "opened = open_rerank('acme/reranker')\n"
         "heavy = ('torch', 'sentence_transformers', 'transformers', 'huggingface_hub', 'tokenizers')\n"
         "print(opened.model, opened.top, opened.ready, [name for name in heavy if name in sys.modules])"
@@ -221,7 +221,7 @@ def test_nothing_heavy_is_imported_before_loading(python: Callable) -> None:
 def test_an_unreachable_hub_is_said_plainly(python: Callable) -> None:
     """An id that cannot be had ends in one sentence."""
     code = (
-        "from recollect.engines.matching import open_rerank\n"
+        "from recollect.engines.cross_encoder import open_rerank\n"
         "from recollect.errors import ModelUnusable\n"
         "try: open_rerank('acme/nothing@' + 'a1' * 20).warm()\n"
         "except ModelUnusable as error: print(error)"
@@ -244,7 +244,7 @@ def test_the_hub_cache_serves_offline(folder: Path, tmp_path: Path, python: Call
     """A reranker that was fetched once is loaded without the hub."""
     keep_in_hub(tmp_path / "hub", "acme/tiny", REVISION, folder)
     code = (
-        "from recollect.engines.matching import open_rerank\n"
+        "from recollect.engines.cross_encoder import open_rerank\n"
         f"golden, muddy = open_rerank('acme/tiny@{REVISION}').scores('what', ['golden', 'muddy'])\n"
         "print(golden > muddy)"
     )

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 
 from recollect import Settings
 from recollect.domain.search import ModelCard, NeighbourSignals, QuerySignals, Signals
-from recollect.engines.matching import MOST_SURE, LearnedFusion, Network, Part, columns, evidence
+from recollect.engines.fusion import MOST_SURE, LearnedFusion, Network, Part, columns, evidence
 from second_model import NAME, second_model
 from stores import open_app
 
 if TYPE_CHECKING:
-    from recollect.engines.matching import LearnedFusion
+    from recollect.engines.fusion import LearnedFusion
 
 QUESTION = QuerySignals(words=5, rarest=4.2, unknown=0.1, semantic=True, weight=15.0, size=200, asks=1.5)
 UNEMBEDDED = replace(QUESTION, semantic=False)

@@ -22,7 +22,7 @@ from recollect.domain.enums import OnSecret
 from recollect.domain.requests import Draft
 from recollect.errors import InvalidInput, SecretFound
 from recollect.gate import Cleared, Finding, clear, redaction, scan
-from recollect.gate.redaction import texts
+from recollect.gate.walk import texts
 from secret_corpus import LETTERS, Form, chars, forms, human, ordinary
 
 pytestmark = pytest.mark.slow

@@ -19,7 +19,7 @@ from recollect.domain.enums import OnSecret
 from recollect.domain.requests import Draft, StoreFact
 from recollect.domain.transfer import ImportItem
 from recollect.errors import SecretFound
-from recollect.gate import clear, heuristics, scan, scanner, secrets_in
+from recollect.gate import clear, heuristics, plugins, scan, secrets_in
 from secret_corpus import LETTERS, chars, forms, human
 
 pytestmark = pytest.mark.slow
@@ -197,8 +197,8 @@ def test_the_library_is_imported_by_one_thread_at_a_time(monkeypatch: pytest.Mon
         together.wait()
         return list(scan("The mascot is a quokka."))
 
-    monkeypatch.setattr(scanner, "import_module", alone)
-    scanner._plugins.cache_clear()
+    monkeypatch.setattr(plugins, "import_module", alone)
+    plugins._plugins.cache_clear()
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(first, range(4))) == [[]] * 4
 

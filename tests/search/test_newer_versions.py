@@ -10,7 +10,7 @@ import pytest
 from ranked_memories import NOW
 from recollect.domain.enums import FactType, ObservationType
 from recollect.domain.search import RankingRow
-from recollect.search.rank import in_order
+from recollect.search.precedence import in_order
 from recollect.search.versions import Asked, asks_past, newer_by_older
 from recollect.text.terms import STOP_WORDS, stem, vocabulary
 

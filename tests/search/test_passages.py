@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from recollect.search.budget import Proximity
+from recollect.search.passages import Proximity
 from recollect.text.terms import stem
 from recollect.text.writing_systems import fold
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ranked_memories import NOW, a_memory
 from recollect.domain.enums import POLICIES, FactType, Profile
-from recollect.search import rank
+from recollect.search import precedence, rank
 
 unit = st.floats(0.0, 1.0)
 quick = hypothesis_settings(deadline=None, database=None)
@@ -120,7 +120,7 @@ def test_coverage_is_the_share_held() -> None:
 @given(st.permutations(range(8)), st.dictionaries(st.integers(4, 7), st.sets(st.integers(0, 3)), max_size=4))
 def test_what_gives_way_stands_behind_and_all_else_as_before(order: list[int], ahead: dict[int, set[int]]) -> None:
     """Each memory stands behind all that go ahead of it, and those that give way to nothing keep their order."""
-    found = rank.behind(order, ahead)
+    found = precedence.behind(order, ahead)
     assert sorted(found) == sorted(order)
     assert [one for one in found if not ahead.get(one)] == [one for one in order if not ahead.get(one)]
     assert all(found.index(high) < found.index(low) for low, some in ahead.items() for high in some)

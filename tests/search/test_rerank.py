@@ -16,7 +16,7 @@ from recollect.app import Capabilities
 from recollect.domain.enums import Sensitivity
 from recollect.domain.requests import Inspect
 from recollect.domain.search import View
-from recollect.engines.matching import CrossEncoderRerank
+from recollect.engines.cross_encoder import CrossEncoderRerank
 from recollect.errors import ModelUnusable
 from recollect.memory.reads import doctor
 from recollect.search.ranking import passages, reranked

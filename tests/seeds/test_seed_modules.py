@@ -10,7 +10,7 @@ import pytest
 from callers import ADA
 from recollect import App, Settings
 from recollect.domain.lifecycle import EndSession, LifecycleSettings
-from recollect.sessions import aging, boundaries, pipeline
+from recollect.sessions import boundaries, compression, consolidation, pipeline
 from recollect.sessions.pipeline import STAGES, passed
 from run_operations import add, do, listed, rows
 
@@ -136,9 +136,9 @@ def test_a_setting_has_its_default(name: str, value: float) -> None:
 
 def test_the_formulas_have_their_numbers() -> None:
     """Window, threshold, boost, decay, eviction, cluster and age are as the specification says."""
-    assert (boundaries.OUTPUTS, aging.FEWEST, aging.MIN_AGE.days) == (5, 3, 7)
-    assert (0.03, LifecycleSettings().consolidation_decay_rate) == (aging.BOOST, aging.DECAY)
-    assert (aging.EVICTED_BELOW, aging.UNUSED.days) == (0.05, 90)
+    assert (boundaries.OUTPUTS, compression.FEWEST, compression.MIN_AGE.days) == (5, 3, 7)
+    assert (0.03, LifecycleSettings().consolidation_decay_rate) == (consolidation.BOOST, consolidation.DECAY)
+    assert (consolidation.EVICTED_BELOW, consolidation.UNUSED.days) == (0.05, 90)
     assert sum(pipeline.ALLOCATION.values()) == LifecycleSettings().max_inject_count
 
 

@@ -8,7 +8,7 @@ from callers import ADA
 from recollect import App, Settings
 from recollect.domain.enums import Source
 from recollect.domain.lifecycle import EndSession, LifecycleSettings
-from recollect.sessions.aging import Compressed, compress
+from recollect.sessions.compression import Compressed, compress
 from recollect.sessions.pipeline import STAGES, passed
 from run_operations import actions, add, by_hand, do, ill, listed, live, shown, token
 

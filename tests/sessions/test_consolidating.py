@@ -12,7 +12,7 @@ import pytest
 from callers import ADA
 from recollect import App, Settings
 from recollect.domain.lifecycle import EndSession, LifecycleSettings
-from recollect.sessions.aging import Faded, consolidate
+from recollect.sessions.consolidation import Faded, consolidate
 from recollect.sessions.pipeline import STAGES, passed
 from run_operations import OTHER, actions, add, do, ill, listed, live, rows, shown
 

@@ -16,7 +16,7 @@ from ranked_memories import NOW
 from recollect.domain.enums import FactType, ObservationType, Sensitivity
 from recollect.domain.results import JournalEntry
 from recollect.memory.forget import importance_before
-from recollect.sessions.aging import consolidated
+from recollect.sessions.consolidation import consolidated
 from recollect.store.entries import AgingMemory, Mark
 
 quick = hypothesis_settings(deadline=None, database=None)

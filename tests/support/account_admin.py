@@ -10,7 +10,9 @@ from typing import Any, cast
 from sqlalchemy import select
 
 from recollect.app import App
-from recollect.auth.administration import Principal, administer, authenticate
+from recollect.auth.administration import administer
+from recollect.auth.authenticate import authenticate
+from recollect.auth.principal import Principal
 from recollect.domain.accounts import IssuedToken
 from recollect.store.sql.accounts import Accounts
 from recollect.store.sql.tables import metadata

@@ -22,8 +22,8 @@ from command_line import Ended, call, execute
 from recollect import Settings
 from recollect.client import launch
 from recollect.client.connection import DaemonConnection
-from recollect.client.daemon import NAME
 from recollect.client.daemon import Client as Wire
+from recollect.client.runtime import NAME
 from recollect.client.server import at
 from stdio_client import SERVER, talking, until
 

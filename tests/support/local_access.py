@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from recollect import Settings
-from recollect.client.daemon import Runtime
+from recollect.client.runtime import Runtime
 from recollect.doors.http.local import LocalAccess
 
 TOKEN = "token"

@@ -19,7 +19,7 @@ from typing import Any
 
 import recollect
 from recollect import wiring  # noqa: F401 - the modules import each other only in its order
-from recollect.gate import heuristics, scanner, structure, tables
+from recollect.gate import labels, plugins, structure, tables, tokens
 
 SRC = Path(recollect.__file__).parent
 FUNCTIONS = {"compile", "sub", "subn", "search", "match", "fullmatch", "finditer", "findall", "split"}
@@ -98,7 +98,7 @@ def of_gate() -> Iterator[Used]:
             behind = re.compile(f"key(?:{made.pattern.removeprefix('(?i)')})", made.flags)
             yield used(f"gate/patterns.toml {name}", behind)
     clients = structure._clients()._rows
-    rows = [row[1] for row in heuristics._formats()._rows] + [row[0] for row in tables._labels()._rows]
+    rows = [row[1] for row in tokens._formats()._rows] + [row[0] for row in labels._labels()._rows]
     rows += [row[0] for row in clients] + [f"(?:{names}){rest}" for names, rest, _ in clients]
     rows += [structure._called(group) for group in ("calls", "key_calls")] + list(structure._SPLITS)
     yield from (used(f"gate {source}", re.compile(source)) for source in rows)
@@ -106,10 +106,10 @@ def of_gate() -> Iterator[Used]:
 
 def of_library() -> Iterator[Used]:
     """Yield the patterns of detect-secrets' plugins, which meet a window of the text at a time."""
-    for kind, _, _, plugin in scanner._plugins():
+    for kind, _, _, plugin in plugins._plugins():
         for one in plugin.denylist:
-            known = used(f"detect-secrets {kind}", one, (), scanner._WINDOW)
-            yield replace(known, run=lambda text, run=known.run: run(scanner._without_gaps(text)))
+            known = used(f"detect-secrets {kind}", one, (), plugins._WINDOW)
+            yield replace(known, run=lambda text, run=known.run: run(plugins._without_gaps(text)))
 
 
 def _of_re(called: ast.expr) -> bool:

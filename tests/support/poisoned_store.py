@@ -26,7 +26,7 @@ from recollect.doors.web.verbs import PAGE, perform
 from recollect.errors import RecollectError
 from recollect.memory.prepare_write import evict
 from recollect.memory.remember import remember
-from recollect.sessions.aging import compress
+from recollect.sessions.compression import compress
 from run_operations import add, do, ill, rows
 from stores import open_app
 

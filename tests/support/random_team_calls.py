@@ -19,13 +19,14 @@ from starlette.testclient import TestClient
 from clock import Clock
 from random_calls import Maker, Model, Places, RandomCall, state_of
 from recollect import App, Caller, Settings
-from recollect.auth.administration import administer, authenticate, initialize
+from recollect.auth.administration import administer, initialize
+from recollect.auth.authenticate import authenticate
 from recollect.client.connection import from_wire
 from recollect.domain.verbs import BY_NAME
 from recollect.doors.http.application import Application
 from recollect.doors.http.server import TeamAccess
 from recollect.doors.memory_tool import ToolAnswer
-from recollect.doors.pipe import SETS
+from recollect.doors.toolset_names import SETS
 
 USERS = ("ada", "bob", "eve", "rita")
 TEAMS = ("crew", "dock")

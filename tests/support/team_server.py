@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 from starlette.testclient import TestClient
 
 from recollect import App, Settings
-from recollect.auth.administration import administer, authenticate, initialize
+from recollect.auth.administration import administer, initialize
+from recollect.auth.authenticate import authenticate
 from recollect.doors.http.application import Application
 from recollect.doors.http.server import Listening as AsListening
 from recollect.doors.http.server import TeamAccess, TeamProcess

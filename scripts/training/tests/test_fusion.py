@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from recollect.domain.search import QuerySignals, Signals
-from recollect.engines.matching import Network
+from recollect.engines.fusion import Network
 from recollect.errors import InvalidInput
 from training import __main__ as command
 from training import evidence, fusion

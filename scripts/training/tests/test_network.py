@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from recollect.domain.search import QuerySignals, Signals
-from recollect.engines.matching import Network, Part, columns
+from recollect.engines.fusion import Network, Part, columns
 from training import silence
 from training.evidence import Example
 from training.fusion import DEFAULT

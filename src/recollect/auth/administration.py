@@ -1,10 +1,6 @@
 """Administration: users, teams, projects and tokens, each change by somebody who may make it, and in the journal.
 
 Every request passes the gate: a name or a label is stored like any other text.
-
-From a bearer token to a principal, looked up at every request, so that what is revoked opens nothing any more.
-
-Bearer tokens: how they are made, what is kept of them, and what they look like.
 """
 
 from __future__ import annotations
@@ -15,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from recollect.app import App
 from recollect.auth.principal import Principal
+from recollect.auth.tokens import NewToken, new_token
 from recollect.domain.accounts import (
     INVITATION_DAYS,
     AcceptInvitation,
@@ -50,86 +47,6 @@ from recollect.gate import clear
 
 if TYPE_CHECKING:
     from recollect.store.sql.accounts import AccountWriting
-import hashlib
-import re
-import secrets
-import string
-from typing import NamedTuple
-
-_FORM: Final = re.compile(r"rec_([A-Za-z0-9]{8})_[A-Za-z0-9_-]{43}")
-_LETTERS: Final = string.ascii_letters + string.digits
-_SECRET: Final = 32  # random bytes: 256 bits
-
-
-class NewToken(NamedTuple):
-    """A token as its user keeps it, its prefix, and the hash by which it is known."""
-
-    text: str
-    prefix: str
-    hashed: str
-
-
-def new_token() -> NewToken:
-    """Make a token: `rec_`, a prefix of 8 characters by which people tell it, and 256 random bits."""
-    prefix = "".join(secrets.choice(_LETTERS) for _ in range(8))
-    text = f"rec_{prefix}_{secrets.token_urlsafe(_SECRET)}"
-    return NewToken(text, prefix, hashed(text))
-
-
-def hashed(text: str) -> str:
-    """Return the SHA-256 of a token in hex; its 256 random bits need no slow hash."""
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def has_form(text: str) -> bool:
-    """Say whether a text looks like a token of ours."""
-    return _FORM.fullmatch(text) is not None
-
-
-_USED_EVERY: Final = timedelta(minutes=1)
-"""How exactly it is kept when a token was used last."""
-_INVALID: Final = (
-    "Invalid token: it is unknown, has expired or was revoked. "
-    "An admin can invite you anew with `recollect user invite NAME`."
-)
-
-
-def authenticate(app: App, bearer: str) -> Principal:
-    """Return who holds a token; raise `Unauthorized`, in the same words for every token that opens nothing."""
-    found, used = _known(app, bearer)
-    now = app.clock()
-    if used is None or now - used >= _USED_EVERY:
-        app.accounts.used(found.token, now)
-    return found
-
-
-def look_again(app: App, bearer: str) -> Principal:
-    """Return who holds a token by now, or raise `Unauthorized`; within a transaction it is what that one sees."""
-    return _known(app, bearer)[0]
-
-
-def _known(app: App, bearer: str) -> tuple[Principal, datetime | None]:
-    """Return who holds a token, and when it was used last."""
-    now = app.clock()
-    access = app.accounts.access(hashed(bearer)) if has_form(bearer) else None
-    if access is None:
-        raise Unauthorized(_INVALID)
-    token, user = access.token, access.user
-    expired = token.expires_at is not None and token.expires_at <= now
-    if expired or token.revoked_at is not None or user.disabled_at is not None:
-        raise Unauthorized(_INVALID)
-    found = Principal(
-        user=user.user,
-        admin=user.admin,
-        token=token.prefix,
-        cap=token.role or Role.ADMIN,
-        invitation=token.invitation,
-        teams=user.teams,
-        projects=access.projects,
-        private=access.private,
-    )
-    return found, token.last_used_at
-
 
 _OF_ALL: Final = "the deployment"
 
@@ -205,7 +122,7 @@ def list_teams(app: App, request: ListTeams, principal: Principal) -> Teams:
 
 
 def grant_team(app: App, request: GrantTeam, principal: Principal) -> Done:
-    """Give a user a role in a team, replacing the one they had."""
+    """Give a user a role in a team, replacing the role that they had."""
     _require(principal, request.team)
     with app.accounts.changing(principal.user) as writing:
         _require_team(writing, request.team)
@@ -225,7 +142,7 @@ def revoke_team(app: App, request: RevokeTeam, principal: Principal) -> Done:
 
 
 def add_project(app: App, request: AddProject, principal: Principal) -> Done:
-    """Register a project of a team, or change whether it is private; an unregistered one is open to the team."""
+    """Register a project of a team, or change whether it is private; an unregistered project is open to the team."""
     _require(principal, request.team)
     with app.accounts.changing(principal.user) as writing:
         _require_team(writing, request.team)
@@ -235,7 +152,7 @@ def add_project(app: App, request: AddProject, principal: Principal) -> Done:
 
 
 def list_projects(app: App, request: ListProjects, principal: Principal) -> Projects:
-    """List registered projects and the roles in them; private ones only for their members and the team's admins."""
+    """List registered projects and the roles in them; private projects only for their members and the team's admins."""
     found = app.accounts.projects(_visible_teams(principal, request.team))
     seen = [one for one in found if not one.private or principal.administers(one.team) or principal.user in one.members]
     return Projects(tuple(seen))
@@ -262,7 +179,7 @@ def revoke_project(app: App, request: RevokeProject, principal: Principal) -> Do
 
 
 def add_token(app: App, request: AddToken, principal: Principal) -> IssuedToken:
-    """Make an additional token for yourself; a token with a role of its own cannot make one."""
+    """Make an additional token for yourself; a token with a role of its own cannot make another."""
     if principal.invitation or principal.operator or principal.cap is not Role.ADMIN:
         raise Forbidden("Only a user makes tokens, for themselves, with a token that may do all that they may.")
     with app.accounts.changing(principal.user) as writing:
@@ -290,7 +207,7 @@ def list_tokens(app: App, request: ListTokens, principal: Principal) -> Tokens:
 
 
 def revoke_token(app: App, request: RevokeToken, principal: Principal) -> Done:
-    """Revoke a token: one of yours, or as an admin of the deployment anybody's.
+    """Revoke a token: a token of yours, or as an admin of the deployment anybody's.
 
     A token with a role of its own revokes only itself.
     """
@@ -328,7 +245,7 @@ HANDLERS: Final[dict[str, Callable[[App, Any, Principal], Any]]] = {
         *(list_users, list_teams, list_projects, list_tokens, audit),
     )
 }
-"""What runs each verb of administration."""
+"""The function that runs each verb of administration, by name."""
 
 
 def administer(app: App, name: str, fields: dict[str, Any], principal: Principal) -> Any:

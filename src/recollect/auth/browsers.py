@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 from recollect.app import App
-from recollect.auth.administration import authenticate, has_form, hashed, new_token
+from recollect.auth.authenticate import authenticate
+from recollect.auth.tokens import has_form, hashed, new_token
 from recollect.domain.accounts import Token
 from recollect.errors import Forbidden, Unauthorized
 from recollect.store.sql.accounts import OF_BROWSER

@@ -22,7 +22,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from recollect import process as surroundings
-from recollect.client import daemon
+from recollect.client import runtime
 from recollect.client.daemon import Client, DaemonGone, DaemonSilent, TokenRejected
 from recollect.client.server import SILENCE
 from recollect.errors import DaemonUnreachable, RecollectError, StoreUnusable, relayed
@@ -117,10 +117,10 @@ def _probe(folder: Path) -> Client | _Obstacle | None:
     if client is not None or not data_folder.held(folder):
         return client
     who = data_folder.owner_of(folder)
-    if data_folder.role_of(folder) not in ("", daemon.ROLE):
+    if data_folder.role_of(folder) not in ("", runtime.ROLE):
         return _Obstacle(data_folder.owned(folder), _OWNER_TIMEOUT)
     if isinstance(lost, TokenRejected):
-        path = folder / daemon.NAME
+        path = folder / runtime.NAME
         error = DaemonUnreachable(f"The memory daemon, {who}, rejects the token in {path}; end that process.")
         return _Obstacle(error, _OWNER_TIMEOUT)
     message = f"The memory daemon, {who}, holds the store in {folder} but does not answer; see its log, or end it."
@@ -129,7 +129,7 @@ def _probe(folder: Path) -> Client | _Obstacle | None:
 
 
 def _connect(folder: Path) -> Client | None:
-    found = daemon.read(folder)
+    found = runtime.read(folder)
     if found is None:
         return None
     # Another program may use the port of a daemon that has ended; a socket in the data folder is ours.
@@ -154,8 +154,8 @@ def _shut_down(settings: Settings, client: Client) -> None:
 def _outdated(client: Client) -> bool:
     """Return whether the daemon is older than this client; one that is newer must speak the same protocol."""
     theirs = (_number(client.runtime.version), client.runtime.protocol)
-    ours = (_number(version("recollect")), daemon.PROTOCOL)
-    if theirs > ours and client.runtime.protocol != daemon.PROTOCOL:
+    ours = (_number(version("recollect")), runtime.PROTOCOL)
+    if theirs > ours and client.runtime.protocol != runtime.PROTOCOL:
         raise DaemonUnreachable(
             f"The memory daemon is of a newer version ({client.runtime.version}) than this client "
             f"({version('recollect')}): upgrade this one, or run `recollect stop` with the newer."

@@ -18,9 +18,10 @@ from recollect.domain.origin import SaidBy
 from recollect.domain.requests import Caller, Filters
 from recollect.domain.results import NOTHING, Memory, Outcome, Recalled
 from recollect.domain.verbs import BY_NAME
-from recollect.doors import serializers
+from recollect.doors import schema
 from recollect.doors.handlers import perform
-from recollect.doors.serializers import Schema, agent_json, public_schema
+from recollect.doors.schema import Schema
+from recollect.doors.serializers import agent_json, public_schema
 from recollect.errors import InvalidInput, RecollectError
 from recollect.prompt.neutral import neutral
 from recollect.search.budget import estimate, printed
@@ -80,7 +81,7 @@ def input_schema() -> Schema:
     for action, names in _TAKES.items():
         request = BY_NAME[_OPERATIONS[action]].request
         taken = [name for name in names if name in request.model_fields]
-        fields |= serializers.input_schema(request, taken)["properties"]
+        fields |= schema.input_schema(request, taken)["properties"]
     properties = {name: fields[name] | {"description": about} for name, about in _ABOUT.items()}
     return {"type": "object", "properties": properties, "required": ["action"], "additionalProperties": False}
 
@@ -88,7 +89,7 @@ def input_schema() -> Schema:
 @cache
 def output_schema() -> Schema:
     """Return the schema of what a call answers as an object: a write, the memories that were found, or a failure."""
-    return serializers.answer_schema([public_schema(kind) for kind in (Outcome, CompactRecalled, Failure)], _ANSWERS)
+    return schema.answer_schema([public_schema(kind) for kind in (Outcome, CompactRecalled, Failure)], _ANSWERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +102,10 @@ class ToolAnswer:
     texts: tuple[str, ...]
     structured: dict[str, Any]
     failed: bool = False
+
+
+CallTool = Callable[[str, dict[str, Any]], ToolAnswer]
+"""Runs one call of a tool by name."""
 
 
 def answered(run: Callable[[], ToolAnswer]) -> ToolAnswer:

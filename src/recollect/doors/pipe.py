@@ -3,12 +3,6 @@
 How a session begins is answered from what was written down; every other message goes to the daemon's MCP server, each
 in a thread of its own. A daemon that was killed is started again and asked again: each message carries an id, so that
 none takes effect twice. Standard output belongs to the protocol.
-
-How sessions of MCP begin, as the SDK would answer: written down, so that no agent waits for the SDK to be imported.
-
-`scripts/mcp_openings.py` writes it; a test holds it to what the SDK says.
-
-The names of the toolsets, apart from the tools: what checks a command line needs nothing else.
 """
 
 from __future__ import annotations
@@ -26,57 +20,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from recollect.client import daemon
+from recollect.client import runtime
 from recollect.client.daemon import Client, DaemonGone, DaemonSilent, running_at
 from recollect.client.server import KEY, Link, Lost, at, client_here, persistently
-from recollect.errors import DaemonUnreachable, InvalidInput, RecollectError, relayed
-
-FILE: Final = Path(__file__).with_name("mcp_openings.json")
-OPENINGS: Final = ("initialize", "server/discover")
-META_VERSION: Final = "io.modelcontextprotocol/protocolVersion"
-NEEDED: Final = (META_VERSION, "io.modelcontextprotocol/clientInfo", "io.modelcontextprotocol/clientCapabilities")
-
-
-class Record:
-    """What is offered in these toolsets, by the version of the protocol."""
-
-    def __init__(self, sets: Sequence[str]) -> None:
-        self._sets = sets
-        self._known: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
-
-    def result(self, method: str, version: str) -> dict[str, Any] | None:
-        """Return the result of a method in a version; None where it is not written down."""
-        found: dict[str, Any] | None = self._known["versions"].get(version, {}).get(method)
-        if found is None or method != "tools/list":
-            return found
-        names = dict.fromkeys(name for one in self._sets for name in self._known["toolsets"][one])
-        return found | {"tools": [self._known["tools"][name] for name in names]}
-
-    def version_of(self, message: dict[str, Any]) -> str:
-        """Return the protocol version of a message that opens a session, or carries its own; empty where unsaid."""
-        params = message.get("params") or {}
-        if message.get("method") == "initialize":
-            about, asked, known = params.get("clientInfo"), params.get("protocolVersion"), self._known["handshake"]
-            if not (isinstance(asked, str) and isinstance(about, dict) and "capabilities" in params):
-                return ""
-            return (asked if asked in known else str(known[-1])) if {"name", "version"} <= about.keys() else ""
-        meta = params.get("_meta")
-        version = meta.get(META_VERSION) if isinstance(meta, dict) and all(name in meta for name in NEEDED) else ""
-        return version if isinstance(version, str) else ""
-
-
-SETS: Final = ("memory", "store", "dual", "more")
-DEFAULT: Final = ("memory",)
-
-
-def check_names(names: Sequence[str]) -> tuple[str, ...]:
-    """Return these toolsets, each once, or the default without any; raise `InvalidInput` for an unknown one."""
-    wanted = tuple(dict.fromkeys(names)) or DEFAULT
-    if unknown := next((name for name in wanted if name not in SETS), None):
-        known = ", ".join(f"`{name}`" for name in SETS)
-        raise InvalidInput("toolset", f"Unknown toolset: `{unknown}`. Allowed: {known}")
-    return wanted
-
+from recollect.doors.mcp_record import META_VERSION, OPENINGS, Record
+from recollect.errors import DaemonUnreachable, RecollectError, relayed
 
 Message = dict[str, Any]
 """A message of JSON-RPC."""
@@ -182,7 +130,7 @@ class DaemonLink:
         code = self._programs.run("recollect.client.launch", self._given, said)
         if "error" in ended:
             raise relayed(ended["error"], ended["message"])
-        found = daemon.read(self._home) if self._home is not None and "ready" in ended else None
+        found = runtime.read(self._home) if self._home is not None and "ready" in ended else None
         if found is None:
             raise DaemonGone(f"The memory daemon could not be prepared (exit status {code}).")
         return Client(found)

@@ -21,13 +21,21 @@ from recollect.domain.verbs import BY_NAME, Verb
 from recollect.doors import memory_tool
 from recollect.doors.handlers import perform
 from recollect.doors.memory_tool import ToolAnswer
-from recollect.doors.pipe import SETS
-from recollect.doors.serializers import Schema, agent_json, input_schema
+from recollect.doors.schema import Schema, input_schema
+from recollect.doors.serializers import agent_json
+from recollect.doors.toolset_names import SETS
 from recollect.errors import InvalidInput
 from recollect.search.budget import printed
 
 _OBSERVED: Final = tuple(ObservationType)[:6]
 """The observation types that a caller may set; the others are set by the lifecycle only."""
+
+_LABELS = "type concepts category tags"
+_FILTERS = "type fact_type concepts category tags project session_id"
+_LONG = "fact_type concepts"
+_SEEN = "allow_private allow_secret"
+_PAGE = "limit offset"
+_WROTE = {"type": _OBSERVED}
 
 
 @dataclass(frozen=True)
@@ -53,13 +61,6 @@ class Tool:
         """Return what its arguments must look like."""
         return input_schema(self.operation.request, self.fields.split(), self.only, self.unlisted.split())
 
-
-_LABELS = "type concepts category tags"
-_FILTERS = "type fact_type concepts category tags project session_id"
-_LONG = "fact_type concepts"
-_SEEN = "allow_private allow_secret"
-_PAGE = "limit offset"
-_WROTE = {"type": _OBSERVED}
 
 _SEARCH: Final = Tool(
     "search_memories",

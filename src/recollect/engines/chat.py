@@ -28,7 +28,7 @@ from pydantic import BaseModel, ValidationError
 
 from recollect.errors import InvalidInput, ModelUnusable
 from recollect.gate import masked
-from recollect.gate.redaction import rewrite
+from recollect.gate.walk import rewrite
 
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelResponse

@@ -12,11 +12,15 @@ from pydantic import BaseModel
 
 from recollect.domain.enums import OnSecret
 from recollect.errors import InvalidInput, SecretFound
-from recollect.gate.redaction import TOO_LONG, masked, redacted, secrets_in
+from recollect.gate.cross_field import TOO_LONG, secrets_in
+from recollect.gate.redaction import masked, redacted
 from recollect.gate.scanner import Finding, scan
-from recollect.gate.tables import ScanTooLong, at_most
+from recollect.gate.time_limit import ScanTooLong, at_most
 
 __all__ = ["Cleared", "Finding", "clear", "masked", "scan", "secrets_in"]
+
+_SECONDS: Final = 5.0  # of processor time for all the texts of a request: 200,000 ordinary characters take a tenth
+_ONLY_CLEAR: Final = "Cleared is made by recollect.gate.clear() only"
 
 T_co = TypeVar("T_co", bound=BaseModel, covariant=True)
 T = TypeVar("T", bound=BaseModel)
@@ -65,10 +69,6 @@ class Cleared(Generic[T_co]):
     def value(self) -> T_co:
         """Return the request."""
         return self._value
-
-
-_SECONDS: Final = 5.0  # of processor time for all the texts of a request: 200,000 ordinary characters take a tenth
-_ONLY_CLEAR: Final = "Cleared is made by recollect.gate.clear() only"
 
 
 def clear(noun: T, on_secret: OnSecret = OnSecret.BLOCK) -> Cleared[T]:

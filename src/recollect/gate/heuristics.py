@@ -1,27 +1,20 @@
 """Tells a value that looks like a real secret from a placeholder, a reference, a piece of code or a plain word.
 
 Pure decisions over one string. Nothing here searches a text or keeps what it was shown.
-
-Finds tokens with a known format, by the rows of `tokens.toml`, and long values that the text before them gives away.
-
-Values that only a label gives away are found in `keyword_context.py`.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
 from functools import cache
 from hashlib import sha256
 from itertools import pairwise
 from math import log2
 from string import ascii_letters, digits
-from typing import Final, TypeAlias
+from typing import Final
 
-from recollect.gate.tables import Hinted, Lowered, check_time, compiled, pattern, table
+from recollect.gate.tables import pattern, table
 
 _LEET: Final = str.maketrans("013457@$", "oieastas")
 _ENDS: Final = ".,;:!?*_`\"')]}"
@@ -135,7 +128,7 @@ def compound(value: str) -> bool:
 
 
 def named(value: str) -> bool:
-    """Say whether the value is a name of code, which is no password even where a sentence gives it as one."""
+    """Say whether the value is a name of code, which is no password even where a sentence calls it a password."""
     return common(value) and not compound(value)
 
 
@@ -152,7 +145,7 @@ def enclosed(value: str) -> bool:
 
 
 def weak(value: str) -> bool:
-    """Say whether lists of leaked passwords are full of this one, or of its word with other digits."""
+    """Say whether lists of leaked passwords are full of this value, or of its word with other digits."""
     core = value.strip(_ENDS).lower()
     word = core.rstrip(digits)
     tail = len(core) - len(word)
@@ -170,7 +163,7 @@ def phrase(value: str, least: int) -> bool:
 
 
 def passphrase(words: list[str]) -> bool:
-    """Say whether quoted words are a passphrase: four or more, or one that is a password, and no sentence."""
+    """Say whether quoted words are a passphrase: four or more, or a word that is a password, and no sentence."""
     if pattern("sentence_word").search(" ".join(words)):
         return False
     plain = all(re.fullmatch(r"[A-Za-z0-9]+[!?.]?", word) for word in words)
@@ -186,7 +179,7 @@ def _mixes(value: str) -> bool:
 
 
 def password(value: str) -> bool:
-    """Say whether a value given as a password looks like one: not a word, not a placeholder, not code."""
+    """Say whether a value in the place of a password looks like a password: not a word, not a placeholder, not code."""
     core = _core(value)
     if len(value) < 5 or placeholder(value) or placeholder(core) or (len(core) < 6 and common(core)):
         return False
@@ -209,17 +202,17 @@ def plain_word(value: str) -> bool:
 
 
 def given(value: str) -> bool:
-    """Say whether what stands where only a password can is one: no placeholder, no reference, no word for it."""
+    """Say whether a value in the place of a password is a password: no placeholder, no reference, no word for it."""
     return weak(value) or (len(value) >= 4 and not (placeholder(value) or named(value)))
 
 
 def told(value: str) -> bool:
-    """Say whether what a sentence or a call gives as the password is one."""
+    """Say whether the value that a sentence or a call gives as the password is a password."""
     return weak(value) or phrase(value, 3) or (password(value) and not named(value))
 
 
 def beside(value: str) -> bool:
-    """Say whether a value would be taken for a password right behind a word for one, or behind a login."""
+    """Say whether a value would be taken for a password right behind a word for passwords, or behind a login."""
     core = value.rstrip(".,;:)")
     if stands_out(value) or phrase(core.rstrip(digits), 3) or (weak(core) and any(map(str.isdigit, core[4:]))):
         return not core.isdigit()
@@ -233,7 +226,7 @@ def beside(value: str) -> bool:
 
 
 def stands_out(value: str) -> bool:
-    """Say whether a value would be taken for a password wherever it stands in a sentence about one."""
+    """Say whether a value would be taken for a password wherever it stands in a sentence about a password."""
     core = value.strip(_ENDS)
     if len(core) < 6 or common(core) or placeholder(core) or pattern("commit").fullmatch(core) or built(core):
         return False
@@ -248,7 +241,7 @@ def stands_out(value: str) -> bool:
 
 
 def looks_random(value: str) -> bool:
-    """Say whether a value beside the word "password" looks like one by itself: letters, digits and signs mixed."""
+    """Say whether a value beside the word "password" looks like a password: letters, digits and signs mixed."""
     core = _core(value)
     if len(core) < 8 or placeholder(core) or made_of_words(core) or pattern("call").search(core):
         return False
@@ -256,7 +249,7 @@ def looks_random(value: str) -> bool:
 
 
 def key(value: str) -> bool:
-    """Say whether a value given as a key or token looks like one: long, letters mixed with digits, no name in code."""
+    """Say whether a value in the place of a key looks like a key: long, letters mixed with digits, no name in code."""
     core = _core(value)
     if len(core) < 8 or placeholder(value) or placeholder(core) or made_of_words(core):
         return False
@@ -289,161 +282,3 @@ def high_entropy(value: str) -> bool:
 def real_token(value: str) -> bool:
     """Say whether a token with a known prefix is more than a documented shape such as `ghp_xxxxxxxx`, or than DNA."""
     return not pattern("shape").search(value) and not set(value) <= set("ACGTN")
-
-
-Check: TypeAlias = Callable[[re.Match[str]], bool]
-Found: TypeAlias = Iterator[tuple[str, int, int]]
-
-_BEFORE: Final = r"[A-Za-z0-9_\-]"
-_LEFT: Final = rf"(?:(?<!{_BEFORE})|(?<=\\[nrt]))"
-_RIGHT: Final = r"(?![A-Za-z0-9])"
-_LITERAL: Final = re.compile(r"⟨((?:[\w/\-](?![?*+{]))+)")
-
-
-def tokens(text: str, lowered: Lowered) -> Found:
-    """Yield kind, start and end of each token with a known format; the most precise formats come first."""
-    for kind, source, check in _formats().within(lowered):
-        check_time()
-        for match in compiled(source).finditer(text):
-            if check(match):
-                yield kind, *match.span("s" if "s" in match.re.groupindex else 0)
-
-
-def opaque(text: str) -> Found:
-    """Yield kind, start and end of each long run of characters that the text before it, or its build, gives away."""
-    for run in pattern("run").finditer(text):
-        before = text[max(0, run.start() - 80) : run.start()]
-        if not pattern("hash_near").search(before[-64:]):
-            kind = next((kind for kind, judge in _RUNS if judge(run[0].rstrip("="), before)), None)
-            if kind is not None:
-                yield kind, *run.span()
-
-
-@cache
-def _formats() -> Hinted[tuple[str, str, Check]]:
-    return Hinted(
-        (hints.split(" "), (kind, _source(source), _CHECKS[check[0] if check else "token"]))
-        for kind, hints, source, *check in table("tokens")["tokens"]
-    )
-
-
-def _source(source: str) -> str:
-    """Write out ⟨ and ⟩; a literal that follows ⟨ goes before the look behind, so that it is searched for."""
-    if literal := _LITERAL.match(source):
-        head = re.escape(literal[1])
-        source = rf"{head}(?:(?<!{_BEFORE}{head})|(?<=\\[nrt]{head}))" + source[literal.end() :]
-    return source.replace("⟨", _LEFT).replace("⟩", _RIGHT)
-
-
-def _secret(match: re.Match[str]) -> str:
-    return match["s"] if "s" in match.re.groupindex else match[0]
-
-
-def _token(match: re.Match[str]) -> bool:
-    return real_token(_secret(match))
-
-
-def _mixed(match: re.Match[str]) -> bool:
-    value = _secret(match)
-    return real_token(value) and any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
-
-
-def _random(match: re.Match[str]) -> bool:
-    return real_token(match[0]) and high_entropy(match[0])
-
-
-def _not_words(match: re.Match[str]) -> bool:
-    value = _secret(match)
-    return not placeholder(value) and not made_of_words(value)
-
-
-def _header(match: re.Match[str]) -> bool:
-    return _not_words(match) and ":" not in match["s"] and not match["s"].startswith("base64")
-
-
-def _pgpass(match: re.Match[str]) -> bool:
-    return given(match["s"]) and not named(match["s"])
-
-
-def _opaque_user(match: re.Match[str]) -> bool:
-    return key(match["s"]) and not common(match["s"])
-
-
-def _url_password(match: re.Match[str]) -> bool:
-    value = match["s"]
-    if len(value) < 3 or placeholder(value) or pattern("port").match(value):
-        return False
-    if pattern("dev_words").fullmatch(value) or value == match["user"]:
-        return not (pattern("dev_users").fullmatch(match["user"]) or pattern("dev_hosts").match(match["host"]))
-    return True
-
-
-def _login_in_base64(match: re.Match[str]) -> bool:
-    try:
-        decoded = base64.b64decode(match["s"], validate=True)
-    except (binascii.Error, ValueError):
-        return False
-    user, colon, value = decoded.strip(b"\0").replace(b"\0", b":").partition(b":")
-    return bool(user and colon and value) and decoded.isascii()
-
-
-_CHECKS: Final[dict[str, Check]] = {
-    "token": _token,
-    "mixed": _mixed,
-    "random": _random,
-    "words": _not_words,
-    "key": lambda match: key(_secret(match)),
-    "outstanding": lambda match: stands_out(match["s"]),
-    "beside": lambda match: beside(match["s"]),
-    "told": lambda match: told(match["s"]) and not built(match["s"]),
-    "user": lambda match: given(match["s"]),
-    "url": _url_password,
-    "opaque": _opaque_user,
-    "login64": _login_in_base64,
-    "header": _header,
-    "pgpass": _pgpass,
-}
-
-
-def _aws_secret(run: str, before: str) -> bool:
-    likely = len(run) == 40 and not re.search("[_-]", run)
-    return likely and bool(pattern("aws_near").search(before)) and high_entropy(run)
-
-
-def _cloudflare(run: str, before: str) -> bool:
-    near = before.lower()
-    return 37 <= len(run) <= 45 and ("cloudflare" in near or "cf_" in near) and high_entropy(run)
-
-
-def _near_a_name(run: str, before: str) -> bool:
-    near = before[-48:].rpartition("\n")[2]
-    return bool(pattern("key_near").search(near)) and high_entropy(run)
-
-
-def _near_a_vendor(run: str, before: str) -> bool:
-    """Say whether a long value follows a vendor's name and a word for a key, or the name directly."""
-    near = before[-64:].rpartition("\n")[2]
-    vendor = pattern("vendor").search(near)
-    if vendor is None or placeholder(run):
-        return False
-    between = near[vendor.end() :]
-    if pattern("public_id").search(between):
-        return False
-    named = pattern("named_key").search(between) or pattern("direct").fullmatch(between)
-    return bool(named) and bool(pattern("identified").fullmatch(run) or key(run))
-
-
-def _prefixed(run: str, _before: str) -> bool:
-    """Say whether a run is a prefix and a long random body, as most vendors build their tokens today."""
-    match = pattern("prefixed").fullmatch(run)
-    return bool(match and not pattern("public").match(run) and high_entropy(match["s"]))
-
-
-# What a long run of characters is, by the text before it; the more precise come first.
-_RUNS: Final[tuple[tuple[str, Callable[[str, str], bool]], ...]] = (
-    ("AWS secret access key", _aws_secret),
-    ("Cloudflare token", _cloudflare),
-    ("API key or token", _near_a_name),
-    ("API key or token", _near_a_vendor),
-    ("API key or token", _prefixed),
-)

@@ -1,11 +1,7 @@
 """Finds values by their label: `password = x`, `--token x`, "the password for the wiki is x", "use x as the password".
 
-A value is searched on either side of the label, so that a harmless one hides nothing behind it. How a value must look
-depends on how clearly the words between say that it is one.
-
-Finds what sentences say without a word for a password beside it: logins, PINs, the words of a wallet.
-
-"creds for staging: deploy / x", "log in as root with x", "the door PIN is 1234", "my seed phrase: …".
+A value is searched on either side of the label, so that a harmless value hides nothing behind it. How a value must look
+depends on how clearly the words between say that it is the secret.
 """
 
 from __future__ import annotations
@@ -16,7 +12,9 @@ from enum import IntEnum
 from typing import Final, NamedTuple, TypeAlias
 
 from recollect.gate import heuristics
-from recollect.gate.tables import Label, check_time, pattern, table
+from recollect.gate.labels import Label
+from recollect.gate.tables import pattern
+from recollect.gate.time_limit import check_time
 
 PASSWORD: Final = "password"  # noqa: S105 - a kind, not a password
 KEY: Final = "API key or token"
@@ -67,12 +65,12 @@ def labelled(text: str, names: list[Label]) -> Iterator[tuple[str, int, int]]:
 
 
 def kind_of(name: Label) -> str:
-    """Return what the value of a label is called."""
+    """Return the kind of secret that the value of a label is."""
     return PASSWORD if name.kind == "password" else KEY
 
 
 def read(text: str, at: int) -> Value | None:
-    """Return the value that begins at an offset: what is quoted, or all up to white space, without the punctuation."""
+    """Return the value that begins at an offset: the quoted text, or all up to white space, without the punctuation."""
     quoted = pattern("quoted").match(text, at)
     if quoted:
         group = quoted.lastindex or 1
@@ -123,7 +121,7 @@ def accepted(value: Value | None, name: Label, level: Level, in_code: bool = Tru
 
 
 def _in_code(text: str, name: Label, value: Value | None) -> bool:
-    """Say whether a value is assigned with `=`, or has behind it what only code has there."""
+    """Say whether a value is assigned with `=`, or has a sign behind it that only code has there."""
     return value is None or "=" in text[name.end : value.start] or text[value.end : value.end + 1] in tuple(";,){")
 
 
@@ -163,7 +161,7 @@ def _candidates(text: str, name: Label) -> Candidates:
 
 
 def _told_before(text: str, name: Label, value: Value | None) -> bool:
-    """Say whether what stands before a label, or its language, tells that the value behind it is the secret."""
+    """Say whether the text before a label, or its language, tells that the value behind it is the secret."""
     start = max(name.first, name.start - 60)
     ends = value is not None and value.last
     return any(pattern(place).search(text, start, name.start) for place in ("user_before", "with_before")) or (
@@ -172,7 +170,7 @@ def _told_before(text: str, name: Label, value: Value | None) -> bool:
 
 
 def _values(text: str, at: int, level: Level) -> Candidates:
-    """Yield what stands at an offset: several words, one value, or one behind a filler or a name of its own."""
+    """Yield the values at an offset: several words, one value, or a value behind a filler or a name of its own."""
     if several := pattern("words").match(text, at):
         yield Value(several[0], *several.span(), False), level
     if filler := pattern("filler").match(text, at):
@@ -218,72 +216,3 @@ def _sentence_before(text: str, name: Label) -> Candidates:
             warned = value and heuristics.weak(value.text) and pattern("advice").search(text, offset, value.start)
             if value and value.end <= name.start and not warned:
                 yield value, level if name.kind == "password" else Level.FAR
-
-
-PIN: Final = "PIN"
-SEED: Final = "seed phrase"
-_SEED_LENGTHS: Final = frozenset({12, 15, 18, 21, 24})
-Found: TypeAlias = Iterator[tuple[str, int, int]]
-
-
-def sentences(text: str, names: list[Label]) -> Found:
-    """Yield kind, start and end of each secret that a sentence tells."""
-    for name in names:
-        check_time()
-        if name.kind in _READERS:
-            yield from _READERS[name.kind](text, name)
-    if any(name.kind == "password" for name in names):
-        for match in pattern("my_password").finditer(text):
-            known = match["s"].lower() in table("words")["descriptions"].split()
-            if not known and not pattern("description").match(match["s"]):
-                yield PASSWORD, *match.span("s")
-
-
-def _bounds(text: str, name: Label) -> tuple[int, int]:
-    """Return where the sentence around a label starts and ends, as far as it is read."""
-    stops = [stop.end() for stop in pattern("stop").finditer(text, name.first, name.start)]
-    stop = pattern("stop").search(text, name.end, name.last)
-    return stops[-1] if stops else name.first, stop.start() if stop else name.last
-
-
-def _credentials(text: str, name: Label) -> Found:
-    """Read "user / password" and "user: password" behind a word for credentials."""
-    if alone := pattern("alone").match(text, name.end):
-        value = read(text, alone.end())
-        if value and value.last and heuristics.beside(value.text):
-            yield PASSWORD, value.start, value.end
-            return
-    for pair in pattern("pair").finditer(text, name.end, _bounds(text, name)[1]):
-        value = read(text, pair.end())
-        said = pattern("told").search(text, name.end, pair.start())
-        if value and (
-            heuristics.beside(value.text) or (said and heuristics.told(value.text) and not heuristics.built(value.text))
-        ):
-            yield PASSWORD, value.start, value.end
-            return
-
-
-def _login(text: str, name: Label) -> Found:
-    for match in pattern("with_value").finditer(text, *_bounds(text, name)):
-        value = read(text, match.start("s" if match["s"] else "t"))
-        if value and heuristics.beside(value.text):
-            yield PASSWORD, value.start, value.end
-            return
-
-
-def _pin(text: str, name: Label) -> Found:
-    if not pattern("no_pin").search(text, max(0, name.start - 12), name.start):
-        pin = pattern("pin_value").match(text, name.end)
-        if pin:
-            yield PIN, *pin.span("s")
-
-
-def _seed(text: str, name: Label) -> Found:
-    match = pattern("seed_words").match(text, name.end)
-    if match:
-        words = match["s"].lower().replace(",", " ").split()
-        if len(words) in _SEED_LENGTHS and not set(words) & set(table("words")["small"].split()):
-            yield SEED, *match.span("s")
-
-
-_READERS: Final = {"credentials": _credentials, "login": _login, "pin": _pin, "seed": _seed}

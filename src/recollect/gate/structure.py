@@ -1,14 +1,7 @@
-"""Finds secrets by where they stand: in a column of a table, in a place of a call, behind an option of a client.
-
-Undoes what hides a secret from patterns: look-alike letters, pieces, escapes, base64 and hexadecimal.
-
-Only what decodes to plain text is scanned; an image or a digest does not.
-"""
+"""Finds secrets by where they stand: in a column of a table, in a place of a call, behind an option of a client."""
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Iterator
 from functools import cache
@@ -17,7 +10,9 @@ from typing import Final, TypeAlias
 
 from recollect.gate import heuristics
 from recollect.gate.keyword_context import KEY, PASSWORD, Level, Value, accepted, kind_of
-from recollect.gate.tables import Hinted, Label, Lowered, check_time, compiled, either, pattern, table
+from recollect.gate.labels import Label
+from recollect.gate.tables import Hinted, Lowered, compiled, either, pattern, table
+from recollect.gate.time_limit import check_time
 
 Found: TypeAlias = Iterator[tuple[str, int, int]]
 Spans: TypeAlias = Iterator[tuple[int, int]]
@@ -136,7 +131,7 @@ def _clients() -> Hinted[tuple[str, str, str]]:
 
 
 def clients(text: str, lowered: Lowered) -> Found:
-    """Yield what command lines give to a client as its password or token."""
+    """Yield the values that command lines give to a client as its password or token."""
     for names, rest, kind in _clients().within(lowered):
         for program in compiled(names).finditer(lowered):
             check_time()
@@ -146,118 +141,3 @@ def clients(text: str, lowered: Lowered) -> Found:
                 value = match["s"].rstrip(";)")
                 if (heuristics.given if kind == PASSWORD else heuristics.key)(value):
                     yield kind, match.start("s"), match.start("s") + len(value)
-
-
-_SPACES: Final = re.compile(r"\s+")
-_SHORTEST: Final = 12  # bytes: what happens to be text by chance is shorter
-_PLAIN: Final = frozenset(range(0x20, 0x7F)) | frozenset(b"\t\r\n")
-_HEAD: Final = 64  # characters that tell whether the whole is worth decoding
-
-_LOOK_ALIKES: Final = str.maketrans(
-    "аеорсухіјѕкмтвнԁԛԝһгпАВЕКМНОРСТУХІЈЅҮԚԜαογνρτικυχωΑΒΕΖΗΙΚΜΝΟΡΤΥΧıɑɡʏ",
-    "aeopcyxijskmtbhdqwhrnABEKMHOPCTYXIJSYQWaoyvptikuxwABEZHIKMNOPTYXiagy",
-)
-_WORD: Final = re.compile(r"\w{1,256}")
-
-
-def without_look_alikes(text: str) -> str:
-    """Return the text with Greek and Cyrillic letters as the Latin ones they resemble, in words that mix scripts."""
-    mixed = pattern("mixed_scripts").search
-    if not mixed(text):
-        return text
-    return _WORD.sub(lambda word: word[0].translate(_LOOK_ALIKES) if mixed(word[0]) else word[0], text)
-
-
-def rejoined(text: str) -> Iterator[tuple[str, list[int]]]:
-    """Yield each token that stands in pieces, joined, and the offset that each character had.
-
-    Pieces are strings side by side, items of a list, or letters with spaces between them.
-    """
-    for spaced in pattern("spaced").finditer(text):
-        yield spaced[0].replace(" ", ""), list(range(spaced.start(), spaced.end(), 2))
-    last = 0
-    for glue in pattern("glue").finditer(text):
-        after = pattern("piece").match(text, glue.end())
-        if glue.start() < last or not after or not random_piece(after[0]):
-            continue
-        first = glue.start()
-        while first > max(last, glue.start() - 256) and (text[first - 1].isalnum() or text[first - 1] in "_-"):
-            first -= 1
-        spans = [(first, glue.start()), after.span()]
-        while (more := pattern("glue").match(text, spans[-1][1])) and (
-            after := pattern("piece").match(text, more.end())
-        ):
-            spans.append(after.span())
-        last = spans[-1][1]
-        if first < glue.start():
-            yield "".join(text[start:end] for start, end in spans), [at for span in spans for at in range(*span)]
-
-
-def random_piece(piece: str) -> bool:
-    """Say whether a piece may be part of a token: it has digits or many capitals."""
-    return any(c.isdigit() for c in piece) or sum(c.isupper() for c in piece) > len(piece) / 4
-
-
-def unescaped(text: str, spelling: str = "escape") -> tuple[str, list[int]]:
-    """Return the text with escapes decoded and continued lines joined, and the offset that each character had.
-
-    The spelling is `escape`, of code and of addresses, or `quoted_printable`, of mail.
-
-    The offsets are empty where nothing is escaped.
-    """
-    pieces: list[str] = []
-    origin: list[int] = []
-    at = 0
-    for match in pattern(spelling).finditer(text):
-        char = _character(match)
-        if char is None:
-            continue
-        pieces += [text[at : match.start()], char]
-        origin.extend(range(at, match.start()))
-        origin.extend([match.start()] * len(char))
-        at = match.end()
-    if not pieces:
-        return text, []
-    origin.extend(range(at, len(text) + 1))
-    return "".join([*pieces, text[at:]]), origin
-
-
-def encoded_texts(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield start, end and the decoded text of each run of base64 or hexadecimal that decodes to plain text."""
-    for spelling, decoded in (("base64", _of_base64), ("hexadecimal", _of_hex)):
-        for match in pattern(spelling).finditer(text):
-            inside = decoded(match[0])
-            if len(inside) >= _SHORTEST and _PLAIN.issuperset(inside):
-                yield match.start(), match.end(), inside.decode("ascii")
-
-
-def _character(match: re.Match[str]) -> str | None:
-    """Return what an escape stands for: an empty text for a continued line, None for anything but plain text."""
-    found = match.groupdict()
-    if found.get("quote"):
-        return match["quote"]
-    if match[0][0] in "\\=" and match["hex"] is None:
-        return ""
-    digits = match["hex"] or match["entity"]
-    code = int(digits, 16) if digits else int(match["number"])
-    return chr(code) if code in _PLAIN else None
-
-
-def _of_base64(found: str) -> bytes:
-    """Decode both alphabets of base64; a truncated text is decoded as far as it goes."""
-    body = _SPACES.sub("", found).rstrip("=").replace("-", "+").replace("_", "/")
-    head = body[:_HEAD]
-    if not _PLAIN.issuperset(_decoded(head[: len(head) // 4 * 4])):
-        return b""
-    return _decoded(body if len(body) % 4 != 1 else body[:-1])
-
-
-def _decoded(body: str) -> bytes:
-    try:
-        return base64.b64decode(body + "=" * (-len(body) % 4))
-    except (binascii.Error, ValueError):
-        return b""
-
-
-def _of_hex(found: str) -> bytes:
-    return bytes.fromhex(found)

@@ -12,9 +12,10 @@ from recollect.domain.fields import MAX_LIMIT
 from recollect.domain.requests import Query
 from recollect.domain.search import NeighbourSignals, QuerySignals, RankingRow, Signals, View
 from recollect.search import rank
-from recollect.search.budget import Proximity
-from recollect.search.candidates import Found, SearchTerms, best_weight, search
+from recollect.search.candidates import Found, SearchTerms, search
 from recollect.search.parse import ParsedQuery, parse
+from recollect.search.passages import Proximity
+from recollect.search.spelling import best_weight
 from recollect.text.terms import STOP_WORDS, questions, stem
 from recollect.text.writing_systems import fold
 

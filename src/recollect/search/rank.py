@@ -1,9 +1,9 @@
-"""How hits are ordered: the calibrated match is one part of a named profile of weights; and the small sums of that."""
+"""How hits are scored: the parts of a score, of which the calibrated match is one, and the weights of each profile."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -14,6 +14,19 @@ from recollect.domain.search import RankingRow
 
 _DAY = 86_400.0
 _OFTEN = math.log1p(20)
+
+STRONG: Final = 0.5
+"""From this match on more than half of the hits answer their query."""
+
+SURE: Final = 0.7
+"""Of hits with this match more than half answer their query; of those at `STRONG` two in five do."""
+
+LIKELY: Final = 0.2
+
+PASSING: Final = 0.35
+"""The least score that is shown by default; a memory at the floor reaches it by its match alone, in every profile."""
+
+AS_WELL: Final = 0.65  # of the other's match: both answer the query
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +39,6 @@ class Weights:
     trust: float = 0.0
     frequency: float = 0.0
 
-
-STRONG: Final = 0.5
-"""From this match on more than half of the hits answer their query."""
-
-SURE: Final = 0.7
-"""Of hits with this match more than half answer their query; of those at `STRONG` two in five do."""
-
-LIKELY: Final = 0.2
-
-PASSING: Final = 0.35
-"""The least score that is shown by default; a memory at the floor reaches it by its match alone, in every profile."""
 
 PROFILES: dict[Profile, Weights] = {
     Profile.BALANCED: Weights(match=0.55, recency=0.20, importance=0.15, trust=0.10),
@@ -105,43 +107,6 @@ def weigh(
     }
     given = {name: part for name, part in parts.items() if getattr(weights, name)}
     return sum(given.values()), given
-
-
-AS_WELL: Final = 0.65  # of the other's match: both answer the query
-
-
-def in_order(
-    order: Sequence[int], newer: Mapping[int, int], *, past: bool = False, fits: Mapping[int, float] | None = None
-) -> list[int]:
-    """Return `order` with each memory that comes before others moved up to the first of those.
-
-    The newer comes before the older. With `past` the older comes before the newer, and so it does where it fits the
-    period that the query names better, by `fits` (0–1).
-    """
-    fits = fits or {}
-    ahead: dict[int, list[int]] = {}
-    for older, new in newer.items():
-        earlier, later = fits.get(older, 0.0), fits.get(new, 0.0)
-        first, second = (older, new) if earlier > later or (past and earlier == later) else (new, older)
-        ahead.setdefault(second, []).append(first)
-    found: dict[int, None] = {}
-
-    def place(one: int) -> None:
-        leaders = set(ahead.pop(one, ()))
-        for leader in (two for two in order if two in leaders):
-            place(leader)
-        found.setdefault(one)
-
-    for one in order:
-        place(one)
-    return list(found)
-
-
-def behind(order: Sequence[int], ahead: Mapping[int, Collection[int]]) -> list[int]:
-    """Return `order` with each memory moved back behind the last of those that go ahead of it."""
-    places = {one: place for place, one in enumerate(order)}
-    last = {one: max((places[high] for high in ahead.get(one, ()) if high in places), default=0) for one in order}
-    return sorted(order, key=lambda one: (max(places[one], last[one]), last[one] > places[one], places[one]))
 
 
 def dated(row: RankingRow) -> datetime:

@@ -21,7 +21,7 @@ from recollect.domain.requests import Query
 from recollect.domain.results import Hit
 from recollect.domain.search import RankingRow, View
 from recollect.errors import RecollectError
-from recollect.search import parse, rank, versions
+from recollect.search import parse, precedence, rank, versions
 from recollect.search.candidates import FIRST
 from recollect.search.features import Candidates, gather, least_score
 
@@ -178,16 +178,16 @@ def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches:
     answering = [one for one in order[:FIRST] if matches[one] >= answers[rows[one].unapproved]]
     compared = _compared(query.query, candidates, matches, answering)
     newer = versions.newer_by_older(*compared)
-    order = rank.in_order(order, newer, past=versions.asks_past(query.query), fits=fits)
+    order = precedence.in_order(order, newer, past=versions.asks_past(query.query), fits=fits)
     if not view.superseded:
         links = ((one, rows[one].superseded_by or 0) for one in matches)
         summaries = {one: two for one, two in links if two in matches and matches[two] >= answers[rows[two].unapproved]}
-        order, newer = rank.in_order(order, summaries), newer | summaries
+        order, newer = precedence.in_order(order, summaries), newer | summaries
     told = [one for one in order if rows[one].authority is Authority.TOLD][:FIRST]
     same = _contradicted(app, candidates, list(dict.fromkeys([*order[:FIRST], *told])))
     least = least_score(query, view) - _ROUNDING
     shown = answers[False] if least > 0.0 else 0.0
-    order = rank.behind(order, _ahead(candidates, order, matches, same, shown))
+    order = precedence.behind(order, _ahead(candidates, order, matches, same, shown))
     nearest = _disputes(versions.disputed(*compared), order) | {low: high[0] for low, high in same.items()}
     known = {one.id: one._replace(older_than=newer.get(one.id), contradicts=nearest.get(one.id)) for one in ranked}
     ranked = _falling([known[one] for one in order])
@@ -200,7 +200,7 @@ def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches:
     for one in first:
         del further[one.id]
     rest = {one.id: one for one in _by_match(query, candidates, scored(further), losses)}
-    order = rank.behind(list(rest), _ahead(candidates, list(rest), further, same, shown))
+    order = precedence.behind(list(rest), _ahead(candidates, list(rest), further, same, shown))
     return _falling(first + [rest[one] for one in order], down=True)
 
 

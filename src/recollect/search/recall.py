@@ -21,9 +21,9 @@ from recollect.domain.search import View
 from recollect.errors import StoreUnusable
 from recollect.prompt.neutral import neutral
 from recollect.search import budget
-from recollect.search.budget import LONG, Proximity, best_passage
 from recollect.search.candidates import reading
 from recollect.search.features import Candidates
+from recollect.search.passages import LONG, Proximity, best_passage
 from recollect.search.ranking import Ranked, Ranking, ranking_of
 from recollect.text import layers
 

@@ -22,6 +22,9 @@ from recollect.search.rank import coverage, dated
 from recollect.text.terms import STOP_WORDS, stem
 from recollect.text.writing_systems import fold, words
 
+BIAS: Final = 3.989
+"""Fitted by `scripts/versions.py`, with `WEIGHTS`, on the notes that may train what ships."""
+
 LEAST: Final = 0.3  # of the better match: what is below does not answer the question as the other does
 _READ: Final = 4_000  # characters of a memory
 _NAMED: Final = 1_000  # characters of a memory in which its subject stands
@@ -80,8 +83,6 @@ WEIGHTS: Final = Traits(
     other_figures=0.159,
     length=-0.907,
 )
-BIAS: Final = 3.989
-"""What `scripts/versions.py` fitted on the notes that may train what ships."""
 
 
 class Statement(NamedTuple):

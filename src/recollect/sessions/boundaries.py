@@ -11,23 +11,12 @@ from __future__ import annotations
 import re
 from collections import Counter
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
-from recollect.domain.enums import OnSecret
-from recollect.domain.lifecycle import SubmitPrompt, UseTool
-from recollect.domain.requests import StoreFact
-from recollect.errors import RecollectError
-from recollect.gate import clear, masked
-from recollect.sessions.observations.lines import read
-from recollect.sessions.observations.occurrence import shown_input, used
-from recollect.sessions.observations.statements import said
 from recollect.text.terms import jaccard, spellings, stem, topic_words
 from recollect.text.writing_systems import fold
-
-if TYPE_CHECKING:
-    from recollect.sessions.session_state import Context
 
 OUTPUTS: Final = 5
 """Texts in the sliding window."""
@@ -35,12 +24,9 @@ OUTPUTS: Final = 5
 THRESHOLD: Final = 0.05
 """Jaccard similarity of keywords below which a text is of another topic than the window."""
 
-PREDICATE: Final = "boundary_at"
 _FEWEST: Final = 3  # keywords of a text that says what it is about
 _MOST: Final = 20  # keywords of a text, the most frequent
 _NAMED: Final = 8  # keywords that name a topic
-_READ: Final = 20_000  # characters of a text that are looked at
-_BOUNDARIES: Final = 200  # of a session that are kept
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -87,44 +73,3 @@ def _keywords(text: str, counts: Counter[str]) -> tuple[str, ...]:
     """Return the most frequent topic words of a text as it spells them first; parts of names as their stems."""
     spelt = spellings([text])
     return tuple(spelt.get(word, word) for word, _ in counts.most_common(_NAMED))
-
-
-def segment_prompt(context: Context[SubmitPrompt]) -> None:
-    """Look whether a prompt opens another topic."""
-    _segment(context, said(context.event.prompt), prompt=True)
-
-
-def segment_output(context: Context[UseTool]) -> None:
-    """Look whether an output is of another topic; lines that are noise say nothing of it."""
-    one = used(context.event.tool, context.event.input, context.event.output)
-    told = [line.text for line in read(one.text) if not line.noise]
-    _segment(context, "\n".join([shown_input(one.input), *told]), prompt=False)
-
-
-def _segment(context: Context[SubmitPrompt] | Context[UseTool], text: str, *, prompt: bool) -> None:
-    if not (context.settings.capture and context.has("memory.boundaries")):
-        return
-    window, boundary = window_after(context.state.window, masked(text[:_READ]), context.at, prompt=prompt)
-    context.update(window=window)
-    if boundary is not None:
-        _keep(context, boundary)
-
-
-def _keep(context: Context[SubmitPrompt] | Context[UseTool], boundary: Boundary) -> None:
-    fact = clear(
-        StoreFact(
-            subject=f"session:{context.event.session_id}",
-            predicate=PREDICATE,
-            object=" ".join([f"{boundary.at:%Y-%m-%dT%H:%M:%SZ}", *boundary.keywords]),
-            valid_from=boundary.at,
-        ),
-        OnSecret.REDACT,
-    ).value
-    keywords = tuple(fact.object.split(" ")[1:])
-    kept = boundary.model_copy(update={"keywords": keywords})
-    context.update(boundaries=(*context.state.boundaries, kept)[-_BOUNDARIES:])
-    if context.has("memory.store"):
-        try:
-            context.perform("store_fact", **fact.model_dump(exclude_unset=True))
-        except RecollectError:
-            return  # the boundary is in the session's state all the same

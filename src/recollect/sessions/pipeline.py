@@ -43,7 +43,7 @@ from recollect.search.budget import estimate
 from recollect.search.recall import count_use
 from recollect.search.unasked import sure_matches
 from recollect.search.visibility import unfiltered
-from recollect.sessions import aging, ask, boundaries, capture, moment
+from recollect.sessions import ask, capture, compression, consolidation, moment, segmentation
 from recollect.sessions.index import read_index
 from recollect.sessions.observations.lines import read
 from recollect.sessions.observations.notes import failure_line
@@ -260,18 +260,18 @@ STAGES: Final[tuple[Stage, ...]] = (
     Stage("inject", NoteShown, 10, note_delivered),
     Stage("capture", StartSession, 50, capture.begin),
     Stage("inject", SubmitPrompt, 50, inject),
-    Stage("boundaries", SubmitPrompt, 100, boundaries.segment_prompt),
+    Stage("boundaries", SubmitPrompt, 100, segmentation.segment_prompt),
     Stage("capture", SubmitPrompt, 150, capture.capture_prompt),
     Stage("inject", EndTurn, 50, ask.ask),
-    Stage("boundaries", UseTool, 100, boundaries.segment_output),
+    Stage("boundaries", UseTool, 100, segmentation.segment_output),
     Stage("capture", UseTool, 150, capture.capture_output),
     Stage("inject", BeforeTool, 50, inject_before_tool),
     Stage("inject", UseTool, 50, inject_after_tool),
     Stage("capture", CheckpointSession, 100, capture.write_checkpoint),
     Stage("inject", CheckpointSession, 900, capture.forget_shown),
     Stage("capture", EndSession, 100, capture.summarize),
-    Stage("consolidation", EndSession, 200, aging.fade_at_session_end),
-    Stage("compression", EndSession, 300, aging.compress_at_session_end),
+    Stage("consolidation", EndSession, 200, consolidation.fade_at_session_end),
+    Stage("compression", EndSession, 300, compression.compress_at_session_end),
 )
 
 

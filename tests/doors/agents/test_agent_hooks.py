@@ -15,7 +15,7 @@ import pytest
 
 from file_transfer import contents
 from recollect import Settings
-from recollect.doors.agents import json_text
+from recollect.doors.agents import files, json_text
 from recollect.doors.agents.agents import Level, agents
 from recollect.doors.agents.hooks import found_hooks, hook_commands, program_of, with_hooks, without_hooks
 from recollect.doors.agents.registrations import checks
@@ -58,7 +58,7 @@ def test_hooks_come_among_others_and_go(typed_at: Typed, checkout: Path, name: s
     assert set(found_hooks(text)) == set(agent.hooks.events)
     lines = iter(text.splitlines())
     assert all(any(line.rstrip(",") in one for one in lines) for line in before.decode().splitlines())
-    assert json_text.backup_of(file).read_bytes() == before
+    assert files.backup_of(file).read_bytes() == before
     after = file.read_bytes()
     assert "Nothing to do" in typed_at("install", name, level).out
     assert file.read_bytes() == after

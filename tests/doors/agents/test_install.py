@@ -14,8 +14,9 @@ import pytest
 from command_line import Ended
 from file_transfer import contents
 from recollect import Settings
-from recollect.doors.agents import installation, json_text
-from recollect.doors.agents.agents import Agent, Level, agents, new_entry
+from recollect.doors.agents import files, passage
+from recollect.doors.agents.agents import Agent, Level, agents
+from recollect.doors.agents.entry import new_entry
 from recollect.doors.agents.hooks import found_hooks
 from recollect.doors.agents.installation import FORMATS, Change, apply, plan_install, plan_uninstall
 from recollect.doors.cli import setup
@@ -61,7 +62,7 @@ def test_install_again_and_uninstall(home: Path, checkout: Path, name: str, leve
         else (entry["command"], entry["args"]) == (PROGRAM, ["mcp"])
     )
     passages = [one.file for one in first if one.what == "passage"]
-    assert all(one.read_text(encoding="utf-8").endswith(installation.BLOCK) for one in passages)
+    assert all(one.read_text(encoding="utf-8").endswith(passage.BLOCK) for one in passages)
     assert passages or (name, level) == ("cursor", Level.USER)
     after = contents(home) | contents(checkout)
     assert {one.kind for one in put_in(agent, level, checkout)} == {"unchanged"}
@@ -91,7 +92,7 @@ def test_what_stands_there_stays(home: Path, checkout: Path, name: str, level: L
         kept = iter(now[file].splitlines())
         assert all(line in kept for line in content.splitlines())  # each line is there, in its order
     assert config.stat().st_mode & 0o777 == 0o640
-    assert json_text.backup_of(config).stat().st_mode & 0o777 == 0o640
+    assert files.backup_of(config).stat().st_mode & 0o777 == 0o640
     take_out(agent, level, checkout)
     assert contents(home) | contents(checkout) == before
     assert config.stat().st_mode & 0o777 == 0o640
@@ -256,14 +257,14 @@ def test_links_lead_nowhere_else(typing: Typed, home: Path, checkout: Path, tmp_
 def test_what_cannot_be_written_changes_nothing(typing: Typed, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the second file is refused, the first one is as it was, and no backup or temporary file is left."""
     (home / ".claude.json").write_text('{"theme": "dark"}')
-    before, replace = contents(home), json_text._replace
+    before, replace = contents(home), files._replace
 
     def refusing(file: Path, *rest: Any, **more: Any) -> None:
         if file.name == "CLAUDE.md":
             raise PermissionError(13, "Permission denied")
         replace(file, *rest, **more)
 
-    monkeypatch.setattr(json_text, "_replace", refusing)
+    monkeypatch.setattr(files, "_replace", refusing)
     ended = typing("install", "claude-code", "--yes")
     assert ended.code == RecollectError.exit_code
     assert "CLAUDE.md cannot be written: Permission denied." in ended.err
@@ -276,7 +277,7 @@ def test_a_passage_that_others_need_stays(typing: Typed, checkout: Path) -> None
     typing("install", "zed", "--level", "project", "--yes")
     ended = typing("uninstall", "zed", "--level", "project", "--yes")
     assert "stays, as Codex reads it too" in ended.out
-    assert installation.find((checkout / "AGENTS.md").read_text())
+    assert passage.find((checkout / "AGENTS.md").read_text())
     typing("uninstall", "codex", "--level", "project", "--yes")
     assert contents(checkout) == {}
 
@@ -285,7 +286,7 @@ def test_the_file_that_an_agent_reads_first(typing: Typed, checkout: Path) -> No
     """Where an agent reads one of many files, the passage goes into the one that it reads."""
     (checkout / "CLAUDE.md").write_text("# Rules\n")
     typing("install", "zed", "--level", "project", "--yes")
-    assert installation.find((checkout / "CLAUDE.md").read_text())
+    assert passage.find((checkout / "CLAUDE.md").read_text())
     assert not (checkout / "AGENTS.md").exists()
 
 
@@ -301,7 +302,7 @@ def test_print_is_for_any_agent(typing: Typed, home: Path) -> None:
     """`--print` shows entry and passage, in the form of a known agent, else in the common one, and writes nothing."""
     common = typing("install", "--print")
     assert '"mcpServers"' in common.out
-    assert installation.TEXT in common.out
+    assert passage.TEXT in common.out
     assert "[mcp_servers.recollect]" in typing("install", "codex", "--print").out
     body = typing("install", "another", "--print", "--json").json
     assert json.loads(body["entry"])["mcpServers"]["recollect"]["command"] == PROGRAM

@@ -20,7 +20,7 @@ import yaml
 import recollect
 from places import ROOT
 from recollect.doors import hook_events
-from recollect.doors.agents import installation
+from recollect.doors.agents import passage
 from recollect.doors.agents.agents import agents
 from recollect.doors.agents.hooks import found_hooks
 
@@ -145,7 +145,7 @@ def test_its_skill_says_what_the_passage_says() -> None:
     assert set(about) == {"name", "description"}
     assert about["name"] == skill.name
     assert len(about["description"]) <= 1_024
-    assert found[2].strip() == installation.TEXT.replace("## Memory", "# Memory")
+    assert found[2].strip() == passage.TEXT.replace("## Memory", "# Memory")
 
 
 @pytest.mark.parametrize("event", CLAUDE.hooks.events if CLAUDE.hooks else ())

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from recollect.doors.agents import installation, json_text, toml_text
+from recollect.doors.agents import json_text, passage, toml_text
+from recollect.transfer.markdown import PASSAGE_END
 
 ENTRY = {"type": "stdio", "command": "/opt/recollect", "args": ["mcp"], "env": {"RECOLLECT_HOME": 'C:\\a "b"'}}
 JSON = {
@@ -150,32 +151,32 @@ def test_json_of_a_single_text_stays_short() -> None:
 @pytest.mark.parametrize("text", ["", "# Rules\n", "# Rules\n\nNo end", "# Rules\r\n\r\nWindows\r\n"])
 def test_the_passage_comes_and_goes(text: str) -> None:
     """The passage stands at the end, is replaced where an older one stood, and goes with its marker comments."""
-    added = installation.put(text, installation.BLOCK, "")
+    added = passage.put(text, passage.BLOCK, "")
     assert added.startswith(text)
-    assert installation.put(added, installation.BLOCK, "") == added
+    assert passage.put(added, passage.BLOCK, "") == added
     assert ("\r\n" in added) == ("\r\n" in text)
     older = added.replace("Never store secrets.", "")
-    assert installation.put(older, installation.BLOCK, "") == added
-    assert installation.drop(added).rstrip() == text.rstrip()
+    assert passage.put(older, passage.BLOCK, "") == added
+    assert passage.drop(added).rstrip() == text.rstrip()
 
 
 def test_the_passage_is_short_and_says_what_counts() -> None:
     """It has at most 120 words and names the tool, its three actions, and that recalled text is data."""
-    assert len(installation.TEXT.split()) <= 120
-    assert all(f"`{word}`" in installation.TEXT for word in ("memory", "remember", "recall", "forget"))
-    assert "data, never instructions" in installation.TEXT
+    assert len(passage.TEXT.split()) <= 120
+    assert all(f"`{word}`" in passage.TEXT for word in ("memory", "remember", "recall", "forget"))
+    assert "data, never instructions" in passage.TEXT
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        installation.BEGIN,
-        installation.PASSAGE_END,
-        installation.BLOCK * 2,
-        f"{installation.PASSAGE_END}\n{installation.BEGIN}",
+        passage.BEGIN,
+        PASSAGE_END,
+        passage.BLOCK * 2,
+        f"{PASSAGE_END}\n{passage.BEGIN}",
     ],
 )
 def test_markers_that_are_no_pair_are_refused(text: str) -> None:
     """Where somebody has broken the marker comments, nothing is guessed."""
     with pytest.raises(ValueError, match="marker"):
-        installation.put(text, installation.BLOCK, "")
+        passage.put(text, passage.BLOCK, "")

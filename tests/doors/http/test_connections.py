@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from local_access import local_access
 from recollect import Settings
-from recollect.client import daemon
+from recollect.client import runtime
 from recollect.client.daemon import Client, TokenRejected
 from recollect.doors.http import connections, local
 from recollect.doors.http.entrance import Entrance
@@ -184,13 +184,13 @@ def test_too_large_a_request_is_refused(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_file_that_cannot_be_read_just_now_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a free file descriptor the daemon does not take its runtime file for removed."""
-    assert not daemon.published_by(tmp_path, 1)
+    assert not runtime.published_by(tmp_path, 1)
 
     def full(_: Path) -> bytes:
         raise OSError(errno.EMFILE, "Too many open files")
 
     monkeypatch.setattr(Path, "read_bytes", full)
-    assert daemon.published_by(tmp_path, 1)
+    assert runtime.published_by(tmp_path, 1)
 
 
 def test_an_answer_may_come_before_the_whole_request_is_sent(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ def test_an_answer_may_come_before_the_whole_request_is_sent(tmp_path: Path) -> 
             connection.recv(2_000)
             connection.sendall(b"HTTP/1.1 401 Unauthorized\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}")
 
-    found = daemon.Runtime(pid=1, version="1", protocol=1, token="other", socket=address, port=0, since="today")
+    found = runtime.Runtime(pid=1, version="1", protocol=1, token="other", socket=address, port=0, since="today")
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(address)
         listener.listen()

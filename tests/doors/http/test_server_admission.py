@@ -9,7 +9,7 @@ from typing import Any
 import anyio
 import pytest
 
-from recollect.auth.administration import authenticate
+from recollect.auth.authenticate import authenticate
 from recollect.doors.http import entrance, server
 from team_server import Talk, TeamServer
 

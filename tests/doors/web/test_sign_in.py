@@ -10,7 +10,8 @@ from starlette.testclient import TestClient
 
 from page_visitor import ORIGIN, Visitor
 from recollect import App, Settings
-from recollect.auth.administration import administer, authenticate
+from recollect.auth.administration import administer
+from recollect.auth.authenticate import authenticate
 from recollect.domain.requests import Caller
 from recollect.doors.handlers import perform
 from recollect.doors.http.application import Application

@@ -10,7 +10,8 @@ from pathlib import Path, PurePath, PureWindowsPath
 from typing import Any, Final
 
 from recollect.doors.agents import json_text
-from recollect.doors.agents.agents import NAME, Agent, HookForm, this_program, token_file
+from recollect.doors.agents.agents import Agent, HookForm
+from recollect.doors.agents.entry import NAME, this_program, token_file
 from recollect.errors import InvalidInput
 from recollect.settings import Settings, variables_of
 

@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from recollect.domain.results import Check
-from recollect.doors.agents import json_text
-from recollect.doors.agents.agents import Agent, Level, agents, by_address, command_of, name_in
+from recollect.doors.agents import files
+from recollect.doors.agents.agents import Agent, Level, agents
+from recollect.doors.agents.entry import by_address, command_of, name_in
 from recollect.doors.agents.hooks import found_hooks, program_of
 from recollect.doors.agents.installation import FORMATS, found_entry
 from recollect.errors import InvalidInput
@@ -96,7 +97,7 @@ def program_version(program: Path) -> str:
 def _of(agent: Agent, level: Level, root: Path) -> Iterator[Registration]:
     file = agent.config(level, root)
     try:
-        content = json_text.read(file)
+        content = files.read(file)
         if content is None:
             return
         text = content.decode("utf-8-sig")
@@ -117,7 +118,7 @@ def _hooks_of(agent: Agent, level: Level, root: Path) -> Iterator[HooksFound]:
     if file is None:
         return
     try:
-        commands = found_hooks((json_text.read(file) or b"").decode("utf-8-sig"))
+        commands = found_hooks((files.read(file) or b"").decode("utf-8-sig"))
         if commands:
             yield HooksFound(agent, level, file, commands)
     except ValueError as error:

@@ -146,7 +146,7 @@ def _toolsets(words: Sequence[str]) -> tuple[str, ...] | None:
         if option != "--toolset" or not (equals or rest):
             return None
         names.append(value if equals else rest.pop(0))
-    from recollect.doors.pipe import DEFAULT, SETS
+    from recollect.doors.toolset_names import DEFAULT, SETS
 
     wanted = tuple(dict.fromkeys(names)) or DEFAULT
     return wanted if set(wanted) <= set(SETS) else None

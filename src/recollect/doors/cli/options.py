@@ -21,7 +21,7 @@ from recollect.domain.fields import Request
 from recollect.domain.requests import Draft, Filters, Levels, StoreFact, Update
 from recollect.domain.transfer import ImportBatch
 from recollect.doors.cli import render
-from recollect.doors.serializers import default_of
+from recollect.doors.schema import default_of
 from recollect.errors import InvalidInput
 from recollect.settings import Settings
 

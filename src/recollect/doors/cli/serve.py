@@ -18,13 +18,13 @@ import typer
 import recollect
 from recollect import environment
 from recollect.app import App
-from recollect.client import daemon, launch
+from recollect.client import launch, runtime
 from recollect.doors import pipe
 from recollect.doors.cli import render
 from recollect.doors.cli.exit_codes import served_by
 from recollect.doors.cli.options import of_store
 from recollect.doors.cli.render import err
-from recollect.doors.pipe import check_names
+from recollect.doors.toolset_names import check_names
 from recollect.errors import InvalidInput, StoreOwned
 from recollect.settings import Settings, hidden
 from recollect.store import folder as data_folder
@@ -160,7 +160,7 @@ def _take_over(settings: Settings) -> None:
 
 def _say_ready(settings: Settings) -> None:
     _say(f"Serving {settings.memory_db or settings.folder}; log: {launch.log_file(settings)}")
-    published = daemon.read(settings.folder)
+    published = runtime.read(settings.folder)
     if published is not None and (url := url_for_mcp(settings, published.port)):
         _say(f"MCP over HTTP: {url}\nIt asks for a bearer token, which `recollect status --token` prints.")
 

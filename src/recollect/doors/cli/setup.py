@@ -9,11 +9,12 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from recollect.doors.agents import installation
-from recollect.doors.agents.agents import Agent, Level, agent_named, agents, new_entry, token_file
+from recollect.doors.agents import passage
+from recollect.doors.agents.agents import Agent, Level, agent_named, agents
+from recollect.doors.agents.entry import new_entry, token_file
+from recollect.doors.agents.files import backup_of
 from recollect.doors.agents.hooks import Commands, hook_commands, with_hooks
 from recollect.doors.agents.installation import Change, apply, found_entry, plan_install, plan_uninstall, snippet
-from recollect.doors.agents.json_text import backup_of
 from recollect.doors.agents.registrations import found_agents, project_folder, registrations, reporting
 from recollect.doors.cli import exit_codes
 from recollect.doors.cli.exit_codes import opened
@@ -228,9 +229,9 @@ def _print_snippet(
     text = snippet(agent, entry)
     file = str(agent.config(level, root)) if agent else "the client's MCP configuration"
     reads = agent.instructions(level, root) if agent else None
-    body = {"file": file, "entry": text, "instructions": str(reads or ""), "passage": installation.BLOCK}
+    body = {"file": file, "entry": text, "instructions": str(reads or ""), "passage": passage.BLOCK}
     where = str(reads or "the file or setting with the agent's instructions")
-    sentences = [f"Into {file}:", f"\n{text}", f"Into {where}:", f"\n{installation.BLOCK}"]
+    sentences = [f"Into {file}:", f"\n{text}", f"Into {where}:", f"\n{passage.BLOCK}"]
     if agent and agent.hooks and commands:
         body |= {"hook_file": str(agent.hook_file(level, root)), "hooks": with_hooks("", agent.hooks, commands)}
         sentences += [f"Into {body['hook_file']}:", f"\n{body['hooks']}"]

@@ -26,10 +26,12 @@ from recollect.domain.verbs import VERBS, Verb
 from recollect.doors import memory_tool, toolsets
 from recollect.doors.handlers import perform
 from recollect.doors.http import openapi
-from recollect.doors.http.entrance import Access, Asked, Asking, Entrance, operation
+from recollect.doors.http.access import Access, Asked, Asking
+from recollect.doors.http.entrance import Entrance, operation
 from recollect.doors.http.events import OPERATIONS, Taken, parts_of
+from recollect.doors.http.mcp_http import McpOverHttp
 from recollect.doors.http.messages import answered, failed, key_of, read_object, to_recollect_error
-from recollect.doors.mcp import CallTool, McpOverHttp
+from recollect.doors.memory_tool import CallTool
 from recollect.doors.serializers import wire_bytes
 from recollect.doors.web import PAGE
 from recollect.doors.web.entry import PageRoute
@@ -142,7 +144,7 @@ class Application:
         return lambda name, arguments: self._call(asking, name, arguments, key)
 
     def _call(self, asking: Asking, name: str, arguments: dict[str, Any], key: str) -> memory_tool.ToolAnswer:
-        """CallTool one call of a tool, and note how it ends."""
+        """Run one call of a tool, and note how it ends."""
         status = RecollectError.status
         operation.set(name)
         try:

@@ -21,9 +21,9 @@ import anyio
 from sqlalchemy.exc import SQLAlchemyError
 
 import recollect
-from recollect.client import daemon
-from recollect.client.daemon import Runtime
+from recollect.client import runtime
 from recollect.client.launch import log_file
+from recollect.client.runtime import Runtime
 from recollect.doors.http.application import Application
 from recollect.doors.http.connections import Process
 from recollect.doors.http.local import Command, LocalAccess
@@ -61,7 +61,7 @@ def serve(
     """
     with ExitStack() as cleanup:
         try:
-            app = cleanup.enter_context(recollect.open_app(settings, wait=False, role=daemon.ROLE))
+            app = cleanup.enter_context(recollect.open_app(settings, wait=False, role=runtime.ROLE))
             listeners = _listeners(settings.folder, port)
             published = replace(_runtime(settings.folder, listeners), foreground=foreground)
             cleanup.callback(_unpublish, settings.folder, published)
@@ -102,7 +102,7 @@ async def _watch(server: Process, access: LocalAccess, settings: Settings) -> No
     idle = settings.idle_minutes * 60
     while access.idle_seconds < idle:
         socket_file = access.runtime.socket
-        published = daemon.published_by(settings.folder, access.runtime.pid)
+        published = runtime.published_by(settings.folder, access.runtime.pid)
         if not published or (socket_file and not Path(socket_file).exists()):
             log.warning("the runtime file or the socket was removed; stopping, so that another daemon can start")
             break
@@ -114,9 +114,9 @@ async def _watch(server: Process, access: LocalAccess, settings: Settings) -> No
 
 def _unpublish(folder: Path, published: Runtime) -> None:
     """Remove the socket and the runtime file, unless another daemon has written its own already."""
-    if published.socket and daemon.published_by(folder, published.pid):
+    if published.socket and runtime.published_by(folder, published.pid):
         Path(published.socket).unlink(missing_ok=True)
-    daemon.remove(folder, published.pid)
+    runtime.remove(folder, published.pid)
 
 
 def _force_exit() -> None:
@@ -187,8 +187,8 @@ def _runtime(folder: Path, listeners: list[socket.socket]) -> Runtime:
     return Runtime(
         pid=os.getpid(),
         version=version("recollect"),
-        protocol=daemon.PROTOCOL,
-        token=daemon.token_of(folder),
+        protocol=runtime.PROTOCOL,
+        token=runtime.token_of(folder),
         socket=str(folder / _SOCKET) if unix else "",
         port=ports[0] if ports else 0,
         since=datetime.now(UTC).isoformat(timespec="seconds"),

@@ -28,7 +28,7 @@ from typing_extensions import override
 from recollect import environment
 from recollect.app import App
 from recollect.auth.administration import administer, operator
-from recollect.client.daemon import Runtime
+from recollect.client.runtime import Runtime
 from recollect.domain.enums import OnSecret
 from recollect.domain.fields import one_of
 from recollect.domain.lifecycle import LifecycleSettings
@@ -37,7 +37,7 @@ from recollect.domain.verbs import ADMIN_BY_NAME
 from recollect.doors import hook_spool
 from recollect.doors.agents.filling import FillingJob
 from recollect.doors.handlers import perform
-from recollect.doors.http.entrance import OPEN, Access, Asked, Asker, Asking, Measures, address_of
+from recollect.doors.http.access import OPEN, Access, Asked, Asker, Asking, Measures, address_of
 from recollect.doors.http.events import Event
 from recollect.doors.http.messages import to_recollect_error
 from recollect.doors.http.openapi import parameter

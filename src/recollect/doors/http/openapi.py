@@ -21,7 +21,7 @@ from recollect.doors.http.events import OPERATIONS, operation_of
 from recollect.doors.http.messages import JSON
 
 if TYPE_CHECKING:
-    from recollect.doors.http.entrance import Access
+    from recollect.doors.http.access import Access
 
 _SCHEMAS: Final = "#/components/schemas/{model}"
 _EXAMPLES: Final = Path(__file__).with_name("examples.json")

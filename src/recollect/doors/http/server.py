@@ -41,15 +41,17 @@ from starlette.types import Scope
 
 import recollect
 from recollect.app import App
-from recollect.auth.administration import HANDLERS, administer, authenticate, look_again
+from recollect.auth.administration import HANDLERS, administer
+from recollect.auth.authenticate import authenticate, look_again
 from recollect.auth.browsers import of_browser, sign_in
 from recollect.auth.principal import Principal
 from recollect.domain.requests import Caller
 from recollect.domain.verbs import ADMIN, Verb
 from recollect.doors.handlers import perform
+from recollect.doors.http.access import OPEN, Access, Asked, Asker, Asking, address_of
 from recollect.doors.http.application import Application
 from recollect.doors.http.connections import BoundedProtocol, Process
-from recollect.doors.http.entrance import OPEN, Access, Asked, Asker, Asking, address_of, request_id
+from recollect.doors.http.entrance import request_id
 from recollect.doors.http.events import Event
 from recollect.doors.http.messages import to_recollect_error
 from recollect.doors.http.metrics import CONTENT_TYPE, Metrics, timed

@@ -25,7 +25,7 @@ from recollect.doors.web import CODE_LIFE, PAGE
 from recollect.errors import Forbidden
 
 if TYPE_CHECKING:
-    from recollect.doors.http.entrance import Access, Asker
+    from recollect.doors.http.access import Access, Asker
 
 COOKIE: Final = "recollect_page"
 LIFE: Final = 12 * 3600.0  # seconds that a browser stays signed in

@@ -23,7 +23,7 @@ from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
 
 from recollect import __version__
-from recollect.doors.http.entrance import Access
+from recollect.doors.http.access import Access
 from recollect.doors.http.messages import JSON, answered, failed, to_recollect_error
 from recollect.doors.web import PAGE, actions, drawings, inbox, memories, reports, sessions, words
 from recollect.doors.web.entry import COOKIE, LIFE, Browser, own_address

@@ -13,7 +13,7 @@ from starlette.datastructures import QueryParams
 from recollect.app import App
 from recollect.domain.requests import Caller
 from recollect.domain.results import Memory
-from recollect.doors.http.entrance import Access
+from recollect.doors.http.access import Access
 from recollect.doors.web import PAGE
 from recollect.doors.web.entry import Browser, Step, Undo, own_address
 from recollect.doors.web.verbs import perform

@@ -1,38 +1,27 @@
-"""What time does to memories: many old ones become one summary, and importance fades or grows.
-
-Compression at the end of a session: old memories about the same rank below one summary of them.
+"""Compression at the end of a session: old memories about the same rank below one summary of them.
 
 It concerns what consolidation concerns. Nothing is destroyed: members stay findable below their summary, `restore`
 makes each current again, and what somebody took out of a summary once is never put into another.
-
-Consolidation at the end of a session: what is used gains importance, what is unused fades and goes at last.
-
-It concerns the public memories of the project that the pipeline itself made; with the setting `consolidate = all` also
-what people and agents stored. Nothing is destroyed: what goes is hidden, and `restore` brings it back. Time counts in
-days on which sessions ended, so that neither a pause of months nor a wrong clock takes anything.
 """
 
 from __future__ import annotations
 
-import math
-from bisect import bisect_right
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import chain
 from typing import Final
 
 from recollect.app import App
-from recollect.domain.enums import POLICIES, ObservationType, Scope
-from recollect.domain.lifecycle import CAPTURED, EndSession, LifecycleSettings
+from recollect.domain.enums import ObservationType, Scope
+from recollect.domain.lifecycle import EndSession, LifecycleSettings
 from recollect.domain.requests import Caller
 from recollect.domain.results import Memory
 from recollect.domain.search import View
 from recollect.memory.grounding import MOST, beginning, condensed, day, may_condense
 from recollect.memory.summaries import write_summary
 from recollect.sessions.session_state import Context
-from recollect.store.entries import AgingMemory, Mark
 from recollect.text.layers import sentences, shortened, title
 from recollect.text.terms import jaccard, spellings, topic_words
 
@@ -49,6 +38,15 @@ _FILES: Final = 2  # files that do
 _LONGEST: Final = 300  # characters of a sentence in a summary
 _SHORTER: Final = (160, 100, 60)
 _NEARLY: Final = 0.6  # Jaccard similarity of the topic words of two lines that say the same
+
+_SUMMARIES: Final = 5
+"""Summaries of one session's end; the next end writes the next."""
+
+_LOOKED_AT: Final = 1_000
+"""Memories that are compared at one session's end: those that were written last of the old ones."""
+
+Say = Callable[[Sequence[Memory]], str]
+"""Makes one text of a cluster's members."""
 
 
 def clusters(memories: Iterable[Memory], now: datetime, min_age: timedelta = MIN_AGE) -> list[list[Memory]]:
@@ -155,16 +153,6 @@ def _central(memory: Memory, words: Mapping[int, frozenset[str]]) -> str:
     return shortened(" ".join(best.split()), _LONGEST) or beginning(memory)
 
 
-_SUMMARIES: Final = 5
-"""Summaries of one session's end; the next end writes the next."""
-
-_LOOKED_AT: Final = 1_000
-"""Memories that are compared at one session's end: those that were written last of the old ones."""
-
-Say = Callable[[Sequence[Memory]], str]
-"""Makes one text of a cluster's members."""
-
-
 @dataclass(frozen=True, slots=True)
 class Compressed:
     """How many memories were compared, and which summaries were written of how many."""
@@ -220,147 +208,3 @@ def _write(app: App, some: Sequence[Memory], say: Say, caller: Caller) -> int | 
     title = f"{len(some)} memories" + (f" about {about}" if about else "")
     category = categories.pop() if len(categories) == 1 else None
     return write_summary(app, Scope.PROJECT, say(some), title, category, some, caller)
-
-
-BOOST: Final = 0.03
-DECAY: Final = 0.02
-"""Importance that a memory loses in a day without use."""
-
-EVICTED_BELOW: Final = 0.05
-UNUSED: Final = timedelta(days=90)
-_DAY: Final = timedelta(days=1)
-_GAIN: Final = 0.01
-_LOSS: Final = 0.05
-_SLOW: Final = {ObservationType.DECISION: 0.5, ObservationType.DISCOVERY: 0.5}
-
-
-@dataclass(frozen=True, slots=True)
-class Consolidated:
-    """What consolidation makes of a memory: its importance (0–1) now, the next mark, and whether it is to go.
-
-    What is too `slight` to be written is left to add up: the mark stays where it is, so nothing is lost by that.
-    """
-
-    importance: float
-    mark: Mark
-    evicted: bool
-    slight: bool
-
-
-def consolidated(
-    memory: AgingMemory, now: datetime, decay: float = DECAY, days: Sequence[date] | None = None
-) -> Consolidated:
-    """Return the importance of a memory `now`, given how far it was consolidated before; `decay` is of one day.
-
-    Of the days since then those count on which sessions ended, which are `days` in order; all do where that is None.
-    The boost is `0.03 × ln(1 + accesses)` in all, whenever they came. A day counts when the memory was neither written
-    nor used since it began. What another memory replaces is never evicted: the other says where it came from.
-    """
-    mark, used_at = memory.mark, last_use(memory)
-    counted = mark.accesses if mark else 0
-    accesses = max(memory.accesses, counted)
-    boost = BOOST * (math.log1p(accesses) - math.log1p(counted))
-    since = max(used_at, mark.at) if mark else used_at
-    faded = decay * decay_rate(memory) * _passed(since, now, days)
-    importance = max(min(memory.importance + boost, 1.0) - faded, 0.0)
-    evicted = not memory.replaced and importance < EVICTED_BELOW and _passed(used_at, now, days) >= UNUSED / _DAY
-    slight = not evicted and _slight(importance - memory.importance)
-    return Consolidated(importance, Mark(max(now, mark.at) if mark else now, accesses), evicted, slight)
-
-
-def _passed(since: datetime, now: datetime, days: Sequence[date] | None) -> float:
-    """Return how many days have passed, at most as many as there are later `days`."""
-    passed = max((now - since) / _DAY, 0.0)
-    return passed if days is None else min(passed, len(days) - bisect_right(days, since.date()))
-
-
-def _slight(change: float) -> bool:
-    """Say whether a change is not worth a line in the journal: a gain below 0.01, a loss below 0.05."""
-    return round(change, 9) < _GAIN if change > 0 else round(-change, 9) < _LOSS
-
-
-def decay_rate(memory: AgingMemory) -> float:
-    """Return how fast a memory fades: 1, or less for decisions and discoveries."""
-    return min(POLICIES[memory.fact_type].decay, _SLOW.get(memory.type, 1.0) if memory.type else 1.0)
-
-
-def last_use(memory: AgingMemory) -> datetime:
-    """Return when a memory was last written, read or recalled."""
-    return max(memory.updated_at, memory.last_accessed_at or memory.updated_at)
-
-
-_BATCH: Final = 100
-"""Memories of one transaction: other writers get by between two of them."""
-
-_EVICTED: Final = 10
-"""Memories that one transaction hides: taking a memory's words out of the vocabulary takes 15 ms."""
-
-_MOST_EVICTED: Final = 100
-"""Memories that one session's end hides; the next end goes on."""
-
-_EVICT: Final = "evict"
-
-
-@dataclass(frozen=True, slots=True)
-class Faded:
-    """How many memories were looked at, got another importance, and were hidden."""
-
-    looked_at: int
-    changed: int
-    hidden: int
-
-
-def fade_at_session_end(context: Context[EndSession]) -> None:
-    """Consolidate the memories of the session's project."""
-    consolidate(context.app, context.caller, context.settings)
-
-
-def consolidate(app: App, caller: Caller, settings: LifecycleSettings) -> Faded:
-    """Bring the importance of a project's memories up to now; one that runs at the same time adds nothing twice.
-
-    What is to change is found without a lock and looked at again in the transaction that changes it.
-    """
-    namespace, decay = caller.writable(caller.namespace(Scope.PROJECT)), settings.consolidation_decay_rate
-    days = app.records.session_days(namespace)
-    if (today := app.clock().date()) not in days:
-        with app.records.writing(namespace, caller.user) as transaction:
-            days = transaction.note_session_day(today)
-    known = app.records.aging(namespace, settings.fading)
-    due = _due(app, known, decay, days)
-    changed = hidden = 0
-    for batch in _batches([one.id for one, done in due if done.importance != one.importance], _BATCH):
-        with app.records.writing(namespace, caller.user) as transaction:
-            found = _due(app, transaction.aging(batch), decay, days)
-            transaction.consolidate([(one, done.importance, done.mark) for one, done in found])
-            changed += len(found)
-    captured = known if settings.fading == CAPTURED else app.records.aging(namespace, CAPTURED)
-    beyond = _beyond(captured, settings.max_captured)
-    going = dict.fromkeys([one.id for one, done in due if done.evicted] + beyond)
-    for batch in _batches(list(going)[:_MOST_EVICTED], _EVICTED):
-        with app.records.writing(namespace, caller.user) as transaction:
-            found = _due(app, transaction.aging(batch), decay, days)
-            unused = {one.id for one, done in found if done.evicted}
-            hidden += sum(transaction.hide(one, _EVICT) for one in batch if one in unused or one in beyond)
-    if hidden:
-        app.run_later(app.vectors.sync)
-        app.run_later(app.text.purge_deleted)
-    return Faded(len(known), changed, hidden)
-
-
-def _beyond(captured: Sequence[AgingMemory], most: int) -> list[int]:
-    """Return what is beyond `most` memories (0: nothing): what was replaced, then the least used, oldest, slightest."""
-    order = sorted(captured, key=lambda one: (not one.replaced, one.accesses, one.updated_at, one.importance, one.id))
-    return [one.id for one in order[: max(len(order) - most, 0)]] if most else []
-
-
-def _batches(ids: Sequence[int], size: int) -> Iterator[Sequence[int]]:
-    return (ids[start : start + size] for start in range(0, len(ids), size))
-
-
-def _due(
-    app: App, memories: Sequence[AgingMemory], decay: float, days: Sequence[date]
-) -> list[tuple[AgingMemory, Consolidated]]:
-    """Return what is to be written of these memories."""
-    now = app.clock()
-    both = ((one, consolidated(one, now, decay, days)) for one in memories)
-    return [(one, done) for one, done in both if not done.slight]

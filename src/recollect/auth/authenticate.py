@@ -1,0 +1,56 @@
+"""From a bearer token to a principal, looked up at every request, so that a revoked token opens nothing any more."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Final
+
+from recollect.app import App
+from recollect.auth.principal import Principal
+from recollect.auth.tokens import has_form, hashed
+from recollect.domain.enums import Role
+from recollect.errors import Unauthorized
+
+_USED_EVERY: Final = timedelta(minutes=1)
+"""How exactly it is kept when a token was used last."""
+_INVALID: Final = (
+    "Invalid token: it is unknown, has expired or was revoked. "
+    "An admin can invite you anew with `recollect user invite NAME`."
+)
+
+
+def authenticate(app: App, bearer: str) -> Principal:
+    """Return who holds a token; raise `Unauthorized`, in the same words for every token that opens nothing."""
+    found, used = _known(app, bearer)
+    now = app.clock()
+    if used is None or now - used >= _USED_EVERY:
+        app.accounts.used(found.token, now)
+    return found
+
+
+def look_again(app: App, bearer: str) -> Principal:
+    """Return who holds a token by now, or raise `Unauthorized`; within a transaction it is what that one sees."""
+    return _known(app, bearer)[0]
+
+
+def _known(app: App, bearer: str) -> tuple[Principal, datetime | None]:
+    """Return who holds a token, and when it was used last."""
+    now = app.clock()
+    access = app.accounts.access(hashed(bearer)) if has_form(bearer) else None
+    if access is None:
+        raise Unauthorized(_INVALID)
+    token, user = access.token, access.user
+    expired = token.expires_at is not None and token.expires_at <= now
+    if expired or token.revoked_at is not None or user.disabled_at is not None:
+        raise Unauthorized(_INVALID)
+    found = Principal(
+        user=user.user,
+        admin=user.admin,
+        token=token.prefix,
+        cap=token.role or Role.ADMIN,
+        invitation=token.invitation,
+        teams=user.teams,
+        projects=access.projects,
+        private=access.private,
+    )
+    return found, token.last_used_at

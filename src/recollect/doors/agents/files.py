@@ -1,0 +1,77 @@
+"""Reads and writes files of other programs: whole or not at all, with their mode, and never through a stray link."""
+
+from __future__ import annotations
+
+import os
+import stat
+import uuid
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from recollect.errors import InvalidInput, RecollectError
+
+_MOST: Final = 64 * 2**20  # bytes
+_BACKUP: Final = ".recollect-backup"
+
+
+def real_file(file: Path, roots: Iterable[Path]) -> Path:
+    """Return the file that a path leads to; raise `InvalidInput` where a link leads out of all `roots`."""
+    try:
+        real = file.resolve()
+        inside = any(real.is_relative_to(one.resolve()) for one in roots)
+    except (OSError, RuntimeError) as error:  # links that go round in circles
+        raise InvalidInput("file", f"{file} cannot be followed: {error}.") from None
+    if not inside and real != file.parent.absolute() / file.name:
+        raise InvalidInput("file", f"{file} is a link to {real}, outside of the home and project folders; left alone.")
+    return real
+
+
+def backup_of(file: Path) -> Path:
+    """Return where the former content of a file is kept, beside it."""
+    return file.with_name(file.name + _BACKUP)
+
+
+def read(file: Path) -> bytes | None:
+    """Return the content of a file, None where there is none; raise `InvalidInput` where it cannot be read."""
+    try:
+        about = file.stat()
+        if not stat.S_ISREG(about.st_mode) or about.st_size > _MOST:
+            raise InvalidInput("file", f"{file} is no file that a configuration would be; left alone.")
+        return file.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise InvalidInput("file", f"{file} cannot be read: {error.strerror or error}.") from None
+
+
+def write(file: Path, content: bytes | None, like: Path | None = None, *, private: bool = False) -> None:
+    """Replace a file at one instant, or delete it where the content is None; raise `RecollectError` when refused.
+
+    The new file has the mode of the file before, else of `like`, else the usual mode, which for a `private` file lets
+    nobody else read it.
+    """
+    try:
+        if content is None:
+            file.unlink(missing_ok=True)
+        else:
+            _replace(file, content, like or file, private=private)
+    except OSError as error:
+        raise RecollectError(f"{file} cannot be written: {error.strerror or error}.") from None
+
+
+def _replace(file: Path, content: bytes, like: Path, *, private: bool) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    new = file.with_name(f".{file.name}.{uuid.uuid4().hex[:8]}")
+    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        if like.exists():
+            new.chmod(stat.S_IMODE(like.stat().st_mode))
+        new.replace(file)
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise

@@ -1,0 +1,89 @@
+"""From a checked request to the small flat JSON schema that models read: its types, enums and bounds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pydantic.fields import FieldInfo
+
+from recollect.domain.fields import Request
+
+Schema = dict[str, Any]
+
+_BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
+_HUGE = 10_000  # a bound beyond it only keeps a number storable
+
+
+def input_schema(
+    request: type[Request],
+    names: Sequence[str],
+    only: Mapping[str, Sequence[str]] | None = None,
+    unlisted: Sequence[str] = (),
+) -> Schema:
+    """Return the schema of these fields of `request`, in that order; a name that is marked with `*` is described.
+
+    `only` narrows the choices of a field; those of `unlisted` fields, which the request checks, are left out.
+    """
+    whole = request.model_json_schema()
+    kinds = whole.get("$defs", {})
+    properties: dict[str, Schema] = {}
+    for name, _, _ in (name.partition("*") for name in names):
+        properties[name] = _flat(whole["properties"][name], kinds)
+        if name in (only or {}):
+            properties[name]["enum"] = [str(choice) for choice in (only or {})[name]]
+        if name in unlisted:
+            for one in (properties[name], properties[name].get("items", {})):
+                one.pop("enum", None)
+        if f"{name}*" in names:
+            properties[name]["description"] = first_sentence(request.model_fields[name])
+    required = [name for name in whole.get("required", ()) if name in properties]
+    needed = {"required": required} if required else {}
+    return {"type": "object", "properties": properties, **needed, "additionalProperties": False}
+
+
+def answer_schema(several: Sequence[Schema], names: Sequence[str]) -> Schema:
+    """Return a schema that fits each of several objects: the types of these properties, and those that all require."""
+    known = {
+        name: _types(one, whole.get("$defs", {})) for whole in several for name, one in whole["properties"].items()
+    }
+    required = [name for name in names if all(name in whole.get("required", ()) for whole in several)]
+    return {"type": "object", "properties": {name: known[name] for name in names}, "required": required}
+
+
+def first_sentence(field: FieldInfo) -> str:
+    """Return the description of a field for models: its first sentence, and its default."""
+    return (field.description or "").partition(". ")[0] + default_of(field)
+
+
+def default_of(field: FieldInfo) -> str:
+    """Return the default of a field in words to put behind its description, empty where it has none."""
+    value = field.default
+    if field.is_required() or value in (None, False, (), ""):
+        return ""
+    return f" (default {value:g})" if isinstance(value, float) else f" (default {value})"
+
+
+def _resolved(one: Schema, kinds: Schema) -> Schema:
+    if "anyOf" in one:
+        one = next(branch for branch in one["anyOf"] if branch.get("type") != "null")
+    return _resolved(kinds[one["$ref"].rpartition("/")[2]], kinds) if "$ref" in one else one
+
+
+def _types(one: Schema, kinds: Schema) -> Schema:
+    one = _resolved(one, kinds)
+    return {"type": one["type"]} | ({"items": _types(one["items"], kinds)} if "items" in one else {})
+
+
+def _flat(one: Schema, kinds: Schema) -> Schema:
+    one = _resolved(one, kinds)
+    flat: Schema = {"type": one["type"]}
+    if "enum" in one:
+        flat["enum"] = list(one["enum"])
+    if "items" in one:
+        flat["items"] = _flat(one["items"], kinds)
+    for theirs, ours in _BOUNDS.items():
+        bound = one.get(theirs, one.get(ours))
+        if bound is not None and abs(bound) < _HUGE:
+            flat[ours] = int(bound) if bound == int(bound) else bound
+    return flat

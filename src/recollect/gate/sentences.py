@@ -1,0 +1,83 @@
+"""Finds secrets in sentences that have no word for a password beside them: logins, PINs, the words of a wallet.
+
+"creds for staging: deploy / x", "log in as root with x", "the door PIN is 1234", "my seed phrase: …".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Final, TypeAlias
+
+from recollect.gate import heuristics
+from recollect.gate.keyword_context import PASSWORD, read
+from recollect.gate.labels import Label
+from recollect.gate.tables import pattern, table
+from recollect.gate.time_limit import check_time
+
+PIN: Final = "PIN"
+SEED: Final = "seed phrase"
+_SEED_LENGTHS: Final = frozenset({12, 15, 18, 21, 24})
+Found: TypeAlias = Iterator[tuple[str, int, int]]
+
+
+def sentences(text: str, names: list[Label]) -> Found:
+    """Yield kind, start and end of each secret that a sentence tells."""
+    for name in names:
+        check_time()
+        if name.kind in _READERS:
+            yield from _READERS[name.kind](text, name)
+    if any(name.kind == "password" for name in names):
+        for match in pattern("my_password").finditer(text):
+            known = match["s"].lower() in table("words")["descriptions"].split()
+            if not known and not pattern("description").match(match["s"]):
+                yield PASSWORD, *match.span("s")
+
+
+def _bounds(text: str, name: Label) -> tuple[int, int]:
+    """Return where the sentence around a label starts and ends, as far as it is read."""
+    stops = [stop.end() for stop in pattern("stop").finditer(text, name.first, name.start)]
+    stop = pattern("stop").search(text, name.end, name.last)
+    return stops[-1] if stops else name.first, stop.start() if stop else name.last
+
+
+def _credentials(text: str, name: Label) -> Found:
+    """Read "user / password" and "user: password" behind a word for credentials."""
+    if alone := pattern("alone").match(text, name.end):
+        value = read(text, alone.end())
+        if value and value.last and heuristics.beside(value.text):
+            yield PASSWORD, value.start, value.end
+            return
+    for pair in pattern("pair").finditer(text, name.end, _bounds(text, name)[1]):
+        value = read(text, pair.end())
+        said = pattern("told").search(text, name.end, pair.start())
+        if value and (
+            heuristics.beside(value.text) or (said and heuristics.told(value.text) and not heuristics.built(value.text))
+        ):
+            yield PASSWORD, value.start, value.end
+            return
+
+
+def _login(text: str, name: Label) -> Found:
+    for match in pattern("with_value").finditer(text, *_bounds(text, name)):
+        value = read(text, match.start("s" if match["s"] else "t"))
+        if value and heuristics.beside(value.text):
+            yield PASSWORD, value.start, value.end
+            return
+
+
+def _pin(text: str, name: Label) -> Found:
+    if not pattern("no_pin").search(text, max(0, name.start - 12), name.start):
+        pin = pattern("pin_value").match(text, name.end)
+        if pin:
+            yield PIN, *pin.span("s")
+
+
+def _seed(text: str, name: Label) -> Found:
+    match = pattern("seed_words").match(text, name.end)
+    if match:
+        words = match["s"].lower().replace(",", " ").split()
+        if len(words) in _SEED_LENGTHS and not set(words) & set(table("words")["small"].split()):
+            yield SEED, *match.span("s")
+
+
+_READERS: Final = {"credentials": _credentials, "login": _login, "pin": _pin, "seed": _seed}

@@ -1,0 +1,104 @@
+"""Passages: how close together a query's words stand in a text, and which stretch of a long memory answers it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from recollect.text.layers import chunk
+from recollect.text.writing_systems import fold
+
+LONG: Final = 1_000
+"""Characters: a passage is quoted of longer texts."""
+
+_TOKEN = re.compile(r"\w{1,8}|[^\w\s]")
+_BREAK = re.compile(r"(?<=[.!?])\s+|\n+")
+_SIZE = 128  # pieces: about what one chunk of the embedding model holds
+_MORE = 0.25  # of the query's weight: so much more in its words outweighs what the vectors say
+_READ = 50_000  # characters of a book that are compared by words
+_PASSAGE = 250  # characters: a few sentences
+_PHRASE = 80  # characters: a clause
+
+
+class Proximity:
+    """Measures texts against the stems of a query's folded words, weighted by how rare each is."""
+
+    def __init__(self, weights: Mapping[str, float]) -> None:
+        self._weights = [weight for stem, weight in weights.items() if stem]
+        self._total = sum(weights.values()) or 1.0
+        starts: dict[str, int] = {}
+        for number, stem in enumerate(filter(None, weights)):
+            starts.setdefault(_start(stem), number)
+        self._starts = sorted(starts.items(), key=lambda one: len(one[0]))
+
+    def shares(self, text: str) -> tuple[float, float]:
+        """Return the greatest shares (0–1) of the query's weight within one passage and within one clause."""
+        places = self._places(fold(text))
+        return (self._densest(places, _PASSAGE), self._densest(places, _PHRASE)) if places else (0.0, 0.0)
+
+    def held(self, text: str) -> float:
+        """Return the share (0–1) of the query's weight whose words stand anywhere in a text."""
+        words = {word for _, word in self._places(fold(text))}
+        return min(sum(self._weights[word] for word in words) / self._total, 1.0)
+
+    def _places(self, text: str) -> list[tuple[int, int]]:
+        """Return where words of the query stand and which; where several begin at one place, the longest."""
+        found: dict[int, int] = {}
+        for start, number in self._starts:
+            place = text.find(start)
+            while place >= 0:
+                if _begins(text, place, start):
+                    found[place] = number
+                place = text.find(start, place + len(start))
+        return sorted(found.items())
+
+    def _densest(self, places: Sequence[tuple[int, int]], size: int) -> float:
+        counts = [0] * len(self._weights)
+        best = held = 0.0
+        first = 0
+        for place, word in places:
+            held += 0.0 if counts[word] else self._weights[word]
+            counts[word] += 1
+            while places[first][0] < place - size:
+                gone = places[first][1]
+                counts[gone] -= 1
+                held -= 0.0 if counts[gone] else self._weights[gone]
+                first += 1
+            best = max(best, held)
+        return min(best / self._total, 1.0)
+
+
+def _start(stem: str) -> str:
+    """Return how every word of this stem begins: with the stem, less the i that Porter makes of y."""
+    return stem[:-1] if stem.endswith("i") and len(stem) > 3 and stem.isascii() else stem
+
+
+def _begins(text: str, place: int, word: str) -> bool:
+    """Say whether a word begins at `place`; scripts without spaces have words anywhere."""
+    return place == 0 or not word.isascii() or not (text[place - 1].isalnum() or text[place - 1] == "_")
+
+
+def best_passage(content: str, proximity: Proximity, nearest: tuple[int, int] | None) -> str:
+    """Return the stretch whose vector is `nearest`, unless another holds clearly more of the query's words.
+
+    An identifier that was asked for is seen so, which vectors hardly know. Without vectors, words alone decide.
+    """
+    return _from_its_sentence(_best(content, proximity, content[slice(*nearest)] if nearest else ""), content)
+
+
+def _best(content: str, proximity: Proximity, text: str) -> str:
+    held = proximity.held(text) + _MORE if text else -1.0
+    if held >= 1.0 or (text and proximity.held(content[:_READ]) < held):
+        return text
+    read = content[:_READ]
+    spans = chunk(read, [piece.span() for piece in _TOKEN.finditer(read)], _SIZE, 0)
+    shares = {span: proximity.held(content[slice(*span)]) for span in spans}
+    best = max(spans, key=lambda span: shares[span])
+    return content[slice(*best)] if shares[best] > held else text
+
+
+def _from_its_sentence(text: str, content: str) -> str:
+    """Leave out the end of a sentence with which a stretch inside a memory may begin."""
+    end = None if content.startswith(text) else _BREAK.search(text, 0, len(text) // 4)
+    return text[end.end() :] if end else text

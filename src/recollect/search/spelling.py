@@ -1,0 +1,132 @@
+"""Other spellings for words of a query that nobody stored: misspelt, cut short, written together or apart.
+
+Another spelling never weighs as much as a word that is stored. Numbers and short words have none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from recollect.app import App
+from recollect.domain.search import View
+from recollect.search.parse import ParsedQuery, Phrase
+from recollect.store.text.index import Term
+from recollect.text.terms import STOP_WORDS, stem
+
+_MOST_WORDS = 8  # that are looked up
+_MOST_SIMILAR = 8
+_MARGIN = 0.2  # below the likeliest spelling of a word
+_COMPOUND = 0.95
+_JOINED = 0.8
+_SPLIT = 0.9
+_DOUBT = 0.5
+_INFLECTED = 0.9
+_MOST_SPLITS = 8
+_MOST_PIECES = 4
+_SHORTEST, _LONGEST = 5, 40
+_GAP = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """How `words` of a query, `written` so in it, may be spelt in the store: likeliest first, weights below 1."""
+
+    written: str
+    words: tuple[str, ...]
+    spellings: tuple[Term, ...]
+
+
+def joined_words(query: ParsedQuery) -> dict[str, Phrase]:
+    """Return the words that parts of the query would make if they were written together."""
+    compounds = {_GAP.sub("", one.text): one for one in query.compounds if _GAP.search(one.text)}
+    compounds |= {_GAP.sub("", word): Phrase(word, (word,)) for word in query.words if _GAP.search(word)}
+    found = {one.text.replace(" ", ""): one for one in query.pairs} | compounds
+    return {joined: phrase for joined, phrase in found.items() if not joined.isdigit()}
+
+
+def expansions(
+    app: App, query: ParsedQuery, unknown: Sequence[str], joined: Mapping[str, Phrase], view: View
+) -> list[Expansion]:
+    """Return other spellings of words of the query, above all of those that are `unknown`; `joined` are stored ones.
+
+    Words that the embedding model has a token of their own for are not misspelt, though nobody stored them: they get
+    other spellings only where nothing of the query is stored, at half the weight.
+    """
+    found = _joined(app, query, frozenset(unknown), joined, view)
+    expanded = {word for one in found for word in one.words}
+    left = [word for word in unknown if word not in expanded][:_MOST_WORDS]
+    tokens = app.embedder.counter() if left else None
+    nothing_stored = len(unknown) == len(query.words)
+    for word in left:
+        doubt = _DOUBT if tokens is not None and tokens(word) <= 1 else 0.0
+        spellings = [] if doubt and not nothing_stored else _similar(app, word, view, doubt)
+        if phrase := _split(app, word, view):
+            spellings = [Term(phrase, _SPLIT), *spellings]
+        if spellings:
+            likely = tuple(one for one in spellings if one.weight >= spellings[0].weight - _MARGIN)
+            found.append(Expansion(word, (word,), likely))
+    return found
+
+
+def best_weight(spellings: Iterable[Term], words: frozenset[str], stems: Collection[str]) -> float:
+    """Return the weight of the likeliest spelling that a memory holds; another form of it counts a little less."""
+    best = 0.0
+    for one in spellings:
+        pieces = [piece for piece in one.text.split() if len(piece) > 1]
+        if words.issuperset(pieces):
+            best = max(best, one.weight)
+        elif all(stem(piece) in stems for piece in pieces):
+            best = max(best, one.weight * _INFLECTED)
+    return best
+
+
+def _joined(
+    app: App, query: ParsedQuery, unknown: frozenset[str], joined: Mapping[str, Phrase], view: View
+) -> list[Expansion]:
+    """Spell what is written apart as the one stored word it makes, unless it is stored as it is written."""
+    found: list[Expansion] = []
+    for word, phrase in joined.items():
+        words = tuple(one for one in phrase.words if one in query.words)
+        sure = not unknown.isdisjoint(words)
+        if word not in STOP_WORDS and (sure or not app.text.search([Term(phrase.text)], view, 1)):
+            weight = _JOINED if phrase in query.pairs and not sure else _COMPOUND
+            found.append(Expansion(phrase.text, words, (Term(word, weight),)))
+    return found
+
+
+def _similar(app: App, word: str, view: View, doubt: float) -> list[Term]:
+    """Return what `word` is a misspelling or a part of; it may be stored in another form, and is neither then."""
+    found = [one for one in app.text.similar(word, view, _MOST_SIMILAR) if one.text not in STOP_WORDS]
+    if not found or "_" in word:
+        return found
+    if any(stem(one.text) == stem(word) for one in found):
+        return []
+    if app.text.search([Term(word)], view, 1):
+        doubt = _DOUBT
+    return [Term(one.text, one.weight * (1.0 - doubt)) for one in found]
+
+
+def _split(app: App, word: str, view: View) -> str:
+    """Find the stored phrase that `word` is when written without its spaces, hyphens or underscores."""
+    if not _SHORTEST <= len(word) <= _LONGEST:
+        return ""
+    if "_" in word:
+        splits = [tuple(piece for piece in word.split("_") if piece)]
+    else:
+        cuts = {word[start:end] for start in range(len(word)) for end in range(start + 2, len(word) + 1)}
+        known = app.text.frequencies(list(cuts), view)
+        splits = sorted(_splits(word, known), key=lambda pieces: (len(pieces), -min(map(len, pieces))))
+    phrases = (" ".join(pieces) for pieces in splits[:_MOST_SPLITS] if len(pieces) > 1)
+    return next((phrase for phrase in phrases if app.text.search([Term(phrase)], view, 1)), "")
+
+
+def _splits(word: str, known: Mapping[str, int], before: int = 0) -> list[tuple[str, ...]]:
+    """Return the ways in which `word` is made of a few known words, the first of which may be one letter."""
+    if not word:
+        return [()]
+    ends = range(1 if before == 0 else 2, len(word) + 1) if before < _MOST_PIECES else range(0)
+    whole = [end for end in ends if end == len(word) or not word[end - 1 : end + 1].isdigit()]
+    heads = [word[:end] for end in whole if end == 1 or word[:end] in known]
+    return [(head, *rest) for head in heads for rest in _splits(word[len(head) :], known, before + 1)]

@@ -1,0 +1,61 @@
+"""Segmentation: looks for a boundary in each event of a session, and keeps it as a fact and in the state."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from recollect.domain.enums import OnSecret
+from recollect.domain.lifecycle import SubmitPrompt, UseTool
+from recollect.domain.requests import StoreFact
+from recollect.errors import RecollectError
+from recollect.gate import clear, masked
+from recollect.sessions.boundaries import Boundary, window_after
+from recollect.sessions.observations.lines import read
+from recollect.sessions.observations.occurrence import shown_input, used
+from recollect.sessions.observations.statements import said
+from recollect.sessions.session_state import Context
+
+PREDICATE: Final = "boundary_at"
+_READ: Final = 20_000  # characters of a text that are looked at
+_BOUNDARIES: Final = 200  # of a session that are kept
+
+
+def segment_prompt(context: Context[SubmitPrompt]) -> None:
+    """Look whether a prompt opens another topic."""
+    _segment(context, said(context.event.prompt), prompt=True)
+
+
+def segment_output(context: Context[UseTool]) -> None:
+    """Look whether an output is of another topic; lines that are noise say nothing of it."""
+    one = used(context.event.tool, context.event.input, context.event.output)
+    told = [line.text for line in read(one.text) if not line.noise]
+    _segment(context, "\n".join([shown_input(one.input), *told]), prompt=False)
+
+
+def _segment(context: Context[SubmitPrompt] | Context[UseTool], text: str, *, prompt: bool) -> None:
+    if not (context.settings.capture and context.has("memory.boundaries")):
+        return
+    window, boundary = window_after(context.state.window, masked(text[:_READ]), context.at, prompt=prompt)
+    context.update(window=window)
+    if boundary is not None:
+        _keep(context, boundary)
+
+
+def _keep(context: Context[SubmitPrompt] | Context[UseTool], boundary: Boundary) -> None:
+    fact = clear(
+        StoreFact(
+            subject=f"session:{context.event.session_id}",
+            predicate=PREDICATE,
+            object=" ".join([f"{boundary.at:%Y-%m-%dT%H:%M:%SZ}", *boundary.keywords]),
+            valid_from=boundary.at,
+        ),
+        OnSecret.REDACT,
+    ).value
+    keywords = tuple(fact.object.split(" ")[1:])
+    kept = boundary.model_copy(update={"keywords": keywords})
+    context.update(boundaries=(*context.state.boundaries, kept)[-_BOUNDARIES:])
+    if context.has("memory.store"):
+        try:
+            context.perform("store_fact", **fact.model_dump(exclude_unset=True))
+        except RecollectError:
+            return  # the boundary is in the session's state all the same
