@@ -27,7 +27,7 @@ from recollect.settings import Settings
 from recollect.store import backup as store_backup
 from recollect.store import relocation
 from recollect.store.backup import Manifest, Restored
-from recollect.store.folder import DAEMON, check_owner, own, read_only, secure
+from recollect.store.files import check_owner, read_only, secure
 from recollect.store.integrity import examine
 from recollect.store.journal_file import TIPS, JournalMirror, JournalTips
 from recollect.store.relocation import Mended, Relocated
@@ -38,6 +38,7 @@ from recollect.store.sql.list_queries import ExportReader
 from recollect.store.sql.migrations import migrate
 from recollect.store.sql.records import Records
 from recollect.store.sql.sessions import Sessions
+from recollect.store.store_lock import DAEMON, own
 from recollect.store.text.fts5 import SqliteText
 from recollect.store.text.postgres import PostgresText
 from recollect.store.vectors.chroma import ChromaIndex, ChromaServer

@@ -24,7 +24,7 @@ from places import TESTS
 from recollect.errors import InvalidInput, StoreOwned, StoreUnusable
 from recollect.store import backup as store_backup
 from recollect.store.backup import MANIFEST, Manifest, backup, restore
-from recollect.store.folder import held, own
+from recollect.store.store_lock import held, own
 
 pytestmark = pytest.mark.slow
 

@@ -34,13 +34,14 @@ from sqlalchemy.exc import DatabaseError
 from recollect.domain.results import Check
 from recollect.errors import InvalidInput, StoreUnusable
 from recollect.process import DATABASE
-from recollect.store.folder import KEPT_DAYS, flush, folder_of, own, remove, usable
+from recollect.store.files import KEPT_DAYS, flush, folder_of, remove, usable
 from recollect.store.integrity import faults
 from recollect.store.journal_file import TIPS, begin_tips
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.dialect import count
 from recollect.store.sql.migrations import HEAD, OLDER, migrate, revision
+from recollect.store.store_lock import own
 
 log = logging.getLogger(__name__)
 

@@ -26,7 +26,7 @@ from sqlalchemy import Connection, Row, select
 
 from recollect.domain.results import Check
 from recollect.errors import StoreUnusable
-from recollect.store.folder import usable
+from recollect.store.files import usable
 from recollect.store.journal import FIRST, SIGNED, chained, last_ids
 from recollect.store.sql.database import Database
 from recollect.store.sql.dialect import count, select_in

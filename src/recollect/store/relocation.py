@@ -30,14 +30,15 @@ from sqlalchemy.exc import DatabaseError
 
 from recollect.errors import InvalidInput, StoreUnusable
 from recollect.process import DATABASE
-from recollect.store import folder as data_folder
+from recollect.store import store_lock
 from recollect.store.backup import put_in_place, scratch
-from recollect.store.folder import DAEMON, folder_of, own, role_of, usable
+from recollect.store.files import folder_of, usable
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.dialect import count, in_batches
 from recollect.store.sql.migrations import HEAD, migrate, revision, schema_faults
 from recollect.store.sql.tables import EnumText
+from recollect.store.store_lock import DAEMON, own, role_of
 from recollect.store.text.schemas import INDEXES
 
 _MARK: Final = "moved_from"
@@ -217,7 +218,7 @@ def mend(file: Path, free: Callable[[], object] = lambda: None) -> Mended | None
     holds cannot be read; then the store is as it was. Raises `StoreOwned` when another process has the store open.
     """
     folder = folder_of(file)
-    if data_folder.held(folder) and role_of(folder) == DAEMON:
+    if store_lock.held(folder) and role_of(folder) == DAEMON:
         if not damage_in(file):
             return None
         free()
