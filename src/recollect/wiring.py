@@ -25,7 +25,7 @@ from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable
 from recollect.memory.prepare_write import chunks_of, embed_pending, stamps_of
 from recollect.settings import Settings
 from recollect.store import backup as store_backup
-from recollect.store import relocation
+from recollect.store import kept_files, relocation
 from recollect.store.backup import Manifest, Restored
 from recollect.store.files import check_owner, read_only, secure
 from recollect.store.integrity import examine
@@ -104,7 +104,7 @@ def open_app(
             run_later=executor.submit if background else lambda task: None if store.read_only else task(),
             ask_later=executor.ask if background else lambda task: None if store.read_only else Context().run(task),
             checks=partial(store.checks, embedder),
-            remaining=partial(store_backup.remaining, settings.database),
+            remaining=partial(kept_files.remaining, settings.database),
             close=undo.pop_all().close,
         )
 
@@ -169,7 +169,7 @@ class _Store:
     def rounds(self) -> list[Callable[[], float | None]]:
         """Return what follows the database in the background."""
         files = (one.sync for one in self.journal_files)
-        tidying = [lambda: store_backup.remove_old(self.file, self.clock())] if self.database.file else []
+        tidying = [lambda: kept_files.remove_old(self.file, self.clock())] if self.database.file else []
         return [self._sync_vectors, *files, *tidying]
 
     def _sync_vectors(self) -> float:
@@ -183,7 +183,7 @@ class _Store:
         for one in self.journal_files:
             yield one.check()
         if self.database.file:
-            yield store_backup.check_kept(self.file, self.clock())
+            yield kept_files.check_kept(self.file, self.clock())
 
 
 def _open_store(

@@ -12,7 +12,7 @@ from callers import ADA
 from recollect import Draft, Settings, remember
 from recollect.errors import InvalidInput, StoreOwned
 from recollect.process import store
-from recollect.store import backup, store_lock
+from recollect.store import kept_files, store_lock
 from run_operations import add, do, listed
 from stores import open_app
 
@@ -77,7 +77,7 @@ def test_backup_and_restore_follow_it(apart: Settings, tmp_path: Path) -> None:
     with open_app(apart) as app:
         two = add(app, "The keel is elm.")
     restored = recollect.restore(saved, apart, force=True)
-    assert list(backup.kept_aside(apart.database)) == [restored.kept]
+    assert list(kept_files.kept_aside(apart.database)) == [restored.kept]
     assert restored.kept is not None
     assert restored.kept.name.startswith("notes.db.before-restore-")
     with open_app(apart) as app:

@@ -16,9 +16,6 @@ from recollect.errors import RecollectError, StoreUnusable
 
 log = logging.getLogger(__name__)
 
-KEPT_DAYS = 7
-"""How long a database that a restore or a repair put aside is kept."""
-
 _FOLDERS = ("logs", "chroma", "cache")
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _ELSEWHERE = "Name a folder of your own in RECOLLECT_HOME."

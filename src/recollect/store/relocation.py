@@ -31,8 +31,8 @@ from sqlalchemy.exc import DatabaseError
 from recollect.errors import InvalidInput, StoreUnusable
 from recollect.process import DATABASE
 from recollect.store import store_lock
-from recollect.store.backup import put_in_place, scratch
 from recollect.store.files import folder_of, usable
+from recollect.store.kept_files import put_in_place, scratch
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.dialect import count, in_batches

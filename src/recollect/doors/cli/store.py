@@ -46,7 +46,7 @@ from recollect.errors import (
 )
 from recollect.settings import Settings, hidden, unknown_variables, variable
 from recollect.store import store_lock
-from recollect.store.files import KEPT_DAYS
+from recollect.store.kept_files import KEPT_DAYS
 from recollect.transfer.remembered import Plan
 
 if TYPE_CHECKING:
