@@ -25,12 +25,13 @@ from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable
 from recollect.memory.prepare_write import chunks_of, embed_pending, stamps_of
 from recollect.settings import Settings
 from recollect.store import backup as store_backup
-from recollect.store import kept_files, relocation
+from recollect.store import kept_files, relocation, salvage
 from recollect.store.backup import Manifest, Restored
 from recollect.store.files import check_owner, read_only, secure
 from recollect.store.integrity import examine
 from recollect.store.journal_file import TIPS, JournalMirror, JournalTips
-from recollect.store.relocation import Mended, Relocated
+from recollect.store.relocation import Relocated
+from recollect.store.salvage import Mended
 from recollect.store.sql import store_metadata
 from recollect.store.sql.accounts import Accounts, SqlTokenLedger
 from recollect.store.sql.database import Database, open_file, open_read_only, open_server
@@ -271,7 +272,7 @@ def restore(
 def mend(settings: Settings | None = None, *, free: Callable[[], object] = lambda: None) -> Mended | None:
     """Build the database of `settings` anew where its file or schema is damaged; see `store.salvage`."""
     settings = settings or Settings()
-    return None if settings.database_url else relocation.mend(settings.database, free)
+    return None if settings.database_url else salvage.mend(settings.database, free)
 
 
 def relocate(
