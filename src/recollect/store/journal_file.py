@@ -1,4 +1,4 @@
-"""What files beside the database say of the journal, so that lines cut off its end, or a chain made anew, show.
+"""The files beside the database that follow the journal, so that lines cut off its end, or a chain made anew, show.
 
 The mirror has every line, one JSON object a line, for whoever keeps logs elsewhere; it is only ever appended to. The
 tips are a small file in the data folder with the last line and the count of each namespace's chain. A file that is
