@@ -29,7 +29,7 @@ from recollect.store.sql.mapping import held_memories
 from recollect.store.sql.migrations import schema_faults
 from recollect.store.sql.tables import held, memory, namespace, outbox, speaker, word
 from recollect.store.sql.visibility import shown
-from recollect.store.text.words import word_uses
+from recollect.store.text.vocabulary import word_uses
 from recollect.store.vectors.exact import as_vector
 from recollect.store.vectors.index import IndexAway, IndexBroken, VectorIndex, chunk_id
 from recollect.store.vectors.vector_search import VectorSearch

@@ -14,7 +14,7 @@ from recollect.store import journal
 from recollect.store.sql.dialect import insert_all
 from recollect.store.sql.mapping import held_memories
 from recollect.store.sql.tables import QUARANTINED, fact, held, memory, memory_words, namespace, word
-from recollect.store.text.words import word_uses
+from recollect.store.text.vocabulary import word_uses
 
 revision = "5"
 down_revision = "4"
