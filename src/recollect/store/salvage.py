@@ -25,7 +25,7 @@ from recollect.store.sql import tables
 from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.migrations import HEAD, migrate, revision, schema_faults
 from recollect.store.store_lock import DAEMON, held, own, role_of
-from recollect.store.text.schemas import INDEXES
+from recollect.store.text.fts5_schema import INDEXES
 
 log = logging.getLogger(__name__)
 

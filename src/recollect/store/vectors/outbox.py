@@ -22,7 +22,7 @@ from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database
 from recollect.store.sql.dialect import INDEX, select_in
 from recollect.store.sql.visibility import shown
-from recollect.store.text.schemas import DELETED_TEXT
+from recollect.store.text.fts5_schema import DELETED_TEXT
 from recollect.store.vectors.exact import FLOAT, as_vector, vectors_of
 from recollect.store.vectors.index import VectorIndex, chunk_id
 
