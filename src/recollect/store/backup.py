@@ -31,8 +31,8 @@ from recollect.store.journal_file import TIPS, begin_tips
 from recollect.store.kept_files import LOGS, put_in_place, scratch
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database, open_file
-from recollect.store.sql.dialect import count
 from recollect.store.sql.migrations import HEAD, OLDER, migrate, revision
+from recollect.store.sql.statements import count
 from recollect.store.store_lock import own
 
 CHROMA = "chroma"

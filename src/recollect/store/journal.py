@@ -20,7 +20,7 @@ from sqlalchemy import Connection, Row, Select, func, select, text
 from recollect.domain.requests import Caller
 from recollect.gate import clear
 from recollect.store.journal_state import Signed, Subject, states_of, subject_of
-from recollect.store.sql.dialect import insert_all
+from recollect.store.sql.statements import insert_all
 from recollect.store.sql.tables import journal
 
 FIRST = "0" * 64

@@ -29,7 +29,7 @@ from recollect.errors import StoreUnusable
 from recollect.store.files import usable
 from recollect.store.journal import FIRST, SIGNED, chained, last_ids
 from recollect.store.sql.database import Database
-from recollect.store.sql.dialect import count, select_in
+from recollect.store.sql.statements import count, select_in
 from recollect.store.sql.tables import journal
 
 TIPS = "journal.tips"

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from sqlalchemy import Connection, Row, Text, select, type_coerce
 
-from recollect.store.sql.dialect import select_in
 from recollect.store.sql.mapping import LISTS
+from recollect.store.sql.statements import select_in
 from recollect.store.sql.tables import EnumText, fact, journal, label, memory
 
 Subject: TypeAlias = tuple[str, int]

@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Integer, Select, Table, Text, func, insert, s
 from recollect.errors import InvalidInput, StoreUnusable
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database
-from recollect.store.sql.dialect import count, in_batches
+from recollect.store.sql.statements import count, in_batches
 from recollect.store.sql.tables import EnumText
 
 _MARK: Final = "moved_from"

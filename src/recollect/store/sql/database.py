@@ -15,9 +15,10 @@ from sqlalchemy.exc import DatabaseError, DataError, IntegrityError, InterfaceEr
 
 from recollect.errors import StoreUnusable
 from recollect.store.files import usable
-from recollect.store.sql.dialect import KNOWN, Dialect
+from recollect.store.sql.dialect import Dialect
 from recollect.store.sql.postgres import Postgres
 from recollect.store.sql.sqlite import Sqlite
+from recollect.store.sql.statements import KNOWN
 
 log = logging.getLogger(__name__)
 

@@ -26,7 +26,8 @@ from recollect.store import journal
 from recollect.store.entries import FactEntry
 from recollect.store.sql import mapping
 from recollect.store.sql.database import Database
-from recollect.store.sql.dialect import Dialect, count
+from recollect.store.sql.dialect import Dialect
+from recollect.store.sql.statements import count
 from recollect.store.sql.tables import QUARANTINED, WITHDRAWN, fact, level_of, memory, namespace
 from recollect.store.sql.visibility import alive, condensed, inside, namespace_ids, of_levels
 

@@ -24,7 +24,7 @@ from recollect.errors import StoreUnusable
 from recollect.store import journal
 from recollect.store.sql import facts, mapping, store_metadata, tables
 from recollect.store.sql.database import Database
-from recollect.store.sql.dialect import count, select_in
+from recollect.store.sql.statements import count, select_in
 from recollect.store.sql.tables import fact, memory
 from recollect.store.sql.tables import journal as journal_table
 from recollect.store.sql.visibility import (

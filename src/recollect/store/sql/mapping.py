@@ -38,7 +38,8 @@ from recollect.domain.results import Entity, Fact, JournalEntry, Memory
 from recollect.domain.search import RankingRow
 from recollect.store.entries import Chunk, ChunkDigests, Entry
 from recollect.store.sql import store_metadata
-from recollect.store.sql.dialect import Listed, any_of, insert_all, select_in
+from recollect.store.sql.expressions import Listed, any_of
+from recollect.store.sql.statements import insert_all, select_in
 from recollect.store.sql.tables import (
     QUARANTINED,
     WITHDRAWN,

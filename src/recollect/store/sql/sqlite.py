@@ -15,7 +15,8 @@ from sqlalchemy.exc import DatabaseError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from recollect.store.sql.dialect import Dialect, any_of, folded, unindexed, walked
+from recollect.store.sql.dialect import Dialect
+from recollect.store.sql.expressions import any_of, folded, unindexed, walked
 from recollect.store.text import fts5_schema
 
 _TIMEOUT = "busy_timeout=30000"

@@ -20,10 +20,10 @@ from recollect.engines.chat import Judgement
 from recollect.errors import InvalidInput, NotFound
 from recollect.store.entries import Entry, ImportedMemory
 from recollect.store.sql import mapping, moments, store_metadata
-from recollect.store.sql.dialect import count, in_batches, insert_all
 from recollect.store.sql.facts import FactWriting, origin
 from recollect.store.sql.reviews import ReviewWriting, taken_by
 from recollect.store.sql.sessions import ConsolidationWriting, forget_texts, forget_words
+from recollect.store.sql.statements import count, in_batches, insert_all
 from recollect.store.sql.tables import (
     QUARANTINED,
     WITHDRAWN,

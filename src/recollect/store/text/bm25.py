@@ -12,7 +12,7 @@ from sqlalchemy import Connection, select
 from Stemmer import Stemmer
 
 from recollect.domain.search import View
-from recollect.store.sql.dialect import any_of
+from recollect.store.sql.expressions import any_of
 from recollect.store.sql.mapping import IDS
 from recollect.store.sql.tables import memory
 from recollect.store.sql.visibility import run_visible
