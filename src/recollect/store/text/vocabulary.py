@@ -13,9 +13,9 @@ from sqlalchemy import Connection, bindparam, delete, func, select, update
 from recollect.domain.results import Memory
 from recollect.domain.search import View
 from recollect.store.sql import mapping
+from recollect.store.sql.child_tables import put_words
 from recollect.store.sql.database import Database
 from recollect.store.sql.expressions import Listed, any_of
-from recollect.store.sql.mapping import put_words
 from recollect.store.sql.statements import in_batches, insert_all
 from recollect.store.sql.tables import memory, memory_words, word
 from recollect.store.sql.visibility import HERE, LEVELS, size, values_of
