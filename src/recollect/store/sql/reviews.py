@@ -15,7 +15,6 @@ from recollect.domain.results import Memory
 from recollect.domain.search import View
 from recollect.store.sql import mapping
 from recollect.store.sql.database import Database
-from recollect.store.sql.facts import Transaction
 from recollect.store.sql.overview import CountedViews, space_walked
 from recollect.store.sql.tables import (
     QUARANTINED,
@@ -29,6 +28,7 @@ from recollect.store.sql.tables import (
     source_rule,
     withdrawal,
 )
+from recollect.store.sql.transaction import Transaction
 from recollect.store.sql.visibility import inside, namespace_ids, of_levels, visible
 
 _MEMBER: Final = "member"
