@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from recollect.engines.chat import ChatDescribe, ChatReconcile, PydanticAiChat
     from recollect.engines.matching import CrossEncoderRerank, LearnedFusion
     from recollect.store.sql.accounts import Accounts
-    from recollect.store.sql.list_queries import ExportReader
+    from recollect.store.sql.export_reader import ExportReader
     from recollect.store.sql.records import Records
     from recollect.store.sql.sessions import Sessions
     from recollect.store.text.index import TextIndex

@@ -35,7 +35,7 @@ from recollect.store.salvage import Mended
 from recollect.store.sql import store_metadata
 from recollect.store.sql.accounts import Accounts, SqlTokenLedger
 from recollect.store.sql.database import Database, open_file, open_read_only, open_server
-from recollect.store.sql.list_queries import ExportReader
+from recollect.store.sql.export_reader import ExportReader
 from recollect.store.sql.migrations import migrate
 from recollect.store.sql.records import Records
 from recollect.store.sql.sessions import Sessions
