@@ -33,12 +33,13 @@ from recollect.store.journal_file import TIPS, JournalMirror, JournalTips
 from recollect.store.relocation import Relocated
 from recollect.store.salvage import Mended
 from recollect.store.sql import store_metadata
-from recollect.store.sql.accounts import Accounts, SqlTokenLedger
+from recollect.store.sql.accounts import Accounts
 from recollect.store.sql.database import Database, open_file, open_read_only, open_server
 from recollect.store.sql.export_reader import ExportReader
 from recollect.store.sql.migrations import migrate
 from recollect.store.sql.records import Records
 from recollect.store.sql.sessions import Sessions
+from recollect.store.sql.token_ledger import SqlTokenLedger
 from recollect.store.store_lock import DAEMON, own
 from recollect.store.text.fts5 import SqliteText
 from recollect.store.text.postgres import PostgresText
