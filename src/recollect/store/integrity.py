@@ -23,9 +23,9 @@ from recollect.errors import StoreUnusable
 from recollect.store import journal, journal_state
 from recollect.store.entries import Chunk, ChunkDigests
 from recollect.store.sql import store_metadata, tables
-from recollect.store.sql.accounts import never_granted, unknown_roles
 from recollect.store.sql.child_tables import held_memories
 from recollect.store.sql.database import Database
+from recollect.store.sql.granted_rights import never_granted, unknown_roles
 from recollect.store.sql.migrations import schema_faults
 from recollect.store.sql.tables import held, memory, namespace, outbox, speaker, word
 from recollect.store.sql.visibility import shown

@@ -103,7 +103,7 @@ class Accounts:
     def projects(self, teams: Sequence[str] | None) -> list[ProjectSummary]:
         """Return the registered projects of all teams, or of some."""
         with self._database.reading() as connection:
-            return _projects(connection, None if teams is None else team.c.name.in_(teams))
+            return registered_projects(connection, None if teams is None else team.c.name.in_(teams))
 
     def tokens(self, user: str) -> list[Token]:
         """Return the tokens of a user, the newest first."""
@@ -197,7 +197,7 @@ class AccountWriting:
     def project(self, team_name: str, project: str) -> ProjectSummary | None:
         """Return a registered project, None where it is not."""
         here = (team.c.name == team_name) & (team_project.c.name == project)
-        return next(iter(_projects(self._connection, here)), None)
+        return next(iter(registered_projects(self._connection, here)), None)
 
     def put_project(self, team_name: str, project: str, *, private: bool) -> None:
         """Register a project, or write whether it is private."""
@@ -292,7 +292,8 @@ def _places(account_id: int) -> Any:
     )
 
 
-def _projects(connection: Connection, here: ColumnElement[bool] | None) -> list[ProjectSummary]:
+def registered_projects(connection: Connection, here: ColumnElement[bool] | None) -> list[ProjectSummary]:
+    """Return the registered projects that meet the condition `here`, or all, with the roles of their members."""
     query = (
         select(team.c.name.label("team"), team_project.c.name.label("project"), team_project.c.private)
         .add_columns(account.c.name.label("user"), project_membership.c.role)
@@ -331,61 +332,6 @@ def _role(text: str) -> Role:
             "A role in the accounts is none that Recollect knows, so somebody has changed the tables: give it anew "
             "(`recollect team grant`, `recollect project grant`), or revoke the token. `recollect doctor` counts them."
         ) from None
-
-
-def unknown_roles(connection: Connection) -> int:
-    """Return how many roles of users and tokens are none that Recollect knows."""
-    columns = (membership.c.role, project_membership.c.role, token.c.role)
-    foreign = (select(func.count()).where(one.not_in(list(Role))) for one in columns)
-    return sum(connection.execute(each).scalar_one() for each in foreign)
-
-
-def never_granted(connection: Connection) -> list[str]:
-    """Name the users, roles, projects and tokens in the tables that do not follow from the lines of the journal."""
-    users = select(account.c.name, account.c.admin).where(account.c.disabled_at.is_(None))
-    member = select(team.c.name, account.c.name, membership.c.role).select_from(membership)
-    member = member.join(team, team.c.id == membership.c.team_id).join(account, account.c.id == membership.c.account_id)
-    tokens = select(token.c.prefix, account.c.name, token.c.role).join(account, account.c.id == token.c.account_id)
-    there: set[tuple[Any, ...]] = {("user", *one) for one in connection.execute(users)}
-    there |= {("role", name, "", user, role) for name, user, role in connection.execute(member)}
-    there |= {("token", *one) for one in connection.execute(tokens.where(token.c.revoked_at.is_(None)))}
-    for one in _projects(connection, None):
-        there |= {("project", one.team, one.project, one.private)}
-        there |= {("role", one.team, one.project, user, str(role)) for user, role in one.members.items()}
-    return sorted(" ".join(filter(None, what[:-1])) for what in there - _granted(connection))
-
-
-def _granted(connection: Connection) -> set[tuple[Any, ...]]:
-    """Return what the lines of the journal on users, teams, projects and tokens come to."""
-    query = select(journal.c.namespace, journal.c.action, journal.c.changes).where(journal.c.memory_id.is_(None))
-    of_teams = or_(journal.c.namespace == ACCOUNTS, journal.c.namespace.startswith("team:"))
-    held: dict[tuple[Any, ...], Any] = {}
-    disabled: set[str] = set()
-    for one in connection.execute(query.where(of_teams).order_by(journal.c.id)):
-        name, told = one.namespace.removeprefix("team:"), dict(one.changes)
-        user, project = str(told.get("user")), told.get("project")
-        match one.action:
-            case "add_user":
-                held["user", user] = told["admin"]
-            case "disable_user" | "enable_user":
-                (disabled.add if one.action == "disable_user" else disabled.discard)(user)
-            case "grant_team":
-                held["role", name, "", user] = told["role"]
-            case "revoke_team":
-                for key in [key for key in held if key[:2] == ("role", name) and key[3] == user]:
-                    del held[key]
-            case "put_project":
-                held["project", name, told["project"]] = told["private"]
-            case "grant_project":
-                held["role", name, project, user] = told["role"]
-            case "revoke_project":
-                held.pop(("role", name, project, user), None)
-            case "add_token" | "invite_user":
-                held["token", told["prefix"], user] = told.get("role")
-            case "revoke_token":
-                for key in [key for key in held if key[:2] == ("token", told["prefix"])]:
-                    del held[key]
-    return {(*key, value) for key, value in held.items() if key[0] != "user" or key[1] not in disabled}
 
 
 def _within(roles: Mapping[str, Role], seen: set[str] | None) -> dict[str, Role]:
