@@ -10,16 +10,7 @@ import re
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    JSON,
-    ColumnElement,
-    Index,
-    LargeBinary,
-    Table,
-    Text,
-    func,
-    text,
-)
+from sqlalchemy import JSON, ColumnElement, Index, LargeBinary, Table, Text, func, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import declared_attr
 from sqlmodel import Field, SQLModel
@@ -40,6 +31,14 @@ metadata.naming_convention = {
     "pk": "pk_%(table_name)s",
 }
 
+_LOOKED_UP = ("content_hash", "fact_type", "category", "type", "project", "speaker", "created_at")
+_FACT_TYPE: Any = EnumText(FactType)
+_OBSERVATION: Any = EnumText(ObservationType)
+_SOURCE: Any = EnumText(Source)
+_SAID_BY: Any = EnumText(SaidBy, unknown=SaidBy.WEB)  # what is unknown has the least authority
+_LEVEL: Any = EnumText(Sensitivity, unknown=Sensitivity.SECRET)  # no read and no write lets in an unknown level
+_JSON: Any = JSON().with_variant(JSONB(), "postgresql")
+
 
 def level_of(table: Table) -> ColumnElement[str]:
     """Select the level of a memory or fact as it is stored, with its owner, also of what is away."""
@@ -55,15 +54,6 @@ def _index_where_set(column: str) -> Index:
     """Index the few memories in which `column` is set; an index of all would lure SQLite into walking it."""
     known = text(f"{column} IS NOT NULL")
     return Index(f"ix_memory_{column}", column, sqlite_where=known, postgresql_where=known)
-
-
-_LOOKED_UP = ("content_hash", "fact_type", "category", "type", "project", "speaker", "created_at")
-_FACT_TYPE: Any = EnumText(FactType)
-_OBSERVATION: Any = EnumText(ObservationType)
-_SOURCE: Any = EnumText(Source)
-_SAID_BY: Any = EnumText(SaidBy, unknown=SaidBy.WEB)  # what is unknown has the least authority
-_LEVEL: Any = EnumText(Sensitivity, unknown=Sensitivity.SECRET)  # no read and no write lets in an unknown level
-_JSON: Any = JSON().with_variant(JSONB(), "postgresql")
 
 
 class _Row(SQLModel):
