@@ -15,9 +15,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 from sqlalchemy import Connection, Row, Text, select, type_coerce
 
+from recollect.store.sql.column_types import EnumText
 from recollect.store.sql.mapping import LISTS
 from recollect.store.sql.statements import select_in
-from recollect.store.sql.tables import EnumText, fact, journal, label, memory
+from recollect.store.sql.tables import fact, journal, label, memory
 
 Subject: TypeAlias = tuple[str, int]
 """What a line is about: `memory` or `fact`, and its id."""

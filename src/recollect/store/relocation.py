@@ -17,9 +17,9 @@ from sqlalchemy import Connection, Integer, Select, Table, Text, func, insert, s
 
 from recollect.errors import InvalidInput, StoreUnusable
 from recollect.store.sql import store_metadata, tables
+from recollect.store.sql.column_types import EnumText
 from recollect.store.sql.database import Database
 from recollect.store.sql.statements import count, in_batches
-from recollect.store.sql.tables import EnumText
 
 _MARK: Final = "moved_from"
 _BATCH: Final = 500  # ids whose rows are copied in one transaction

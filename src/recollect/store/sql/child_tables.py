@@ -15,9 +15,10 @@ from recollect.domain.enums import OF_SESSION, Standing
 from recollect.domain.results import Entity
 from recollect.store.entries import Chunk, ChunkDigests, Entry
 from recollect.store.sql import store_metadata
+from recollect.store.sql.column_types import QUARANTINED, WITHDRAWN
 from recollect.store.sql.mapping import ENTITY, LISTS
 from recollect.store.sql.statements import insert_all, select_in
-from recollect.store.sql.tables import QUARANTINED, WITHDRAWN, label, level_of, memory, memory_words, outbox, vector
+from recollect.store.sql.tables import label, level_of, memory, memory_words, outbox, vector
 from recollect.store.sql.visibility import ENTITIES, STANDING
 
 _COUNT = text(

@@ -14,8 +14,9 @@ from recollect.domain.transfer import FactRecord
 from recollect.gate import Cleared
 from recollect.store.entries import FactEntry
 from recollect.store.sql import mapping
+from recollect.store.sql.column_types import QUARANTINED, WITHDRAWN
 from recollect.store.sql.facts import PARTS, compared, holds_after, known, same_parts
-from recollect.store.sql.tables import QUARANTINED, WITHDRAWN, fact, level_of, memory
+from recollect.store.sql.tables import fact, level_of, memory
 from recollect.store.sql.transaction import Transaction, origin
 
 _FROM_REQUEST = PARTS | {"confidence", "valid_to"}

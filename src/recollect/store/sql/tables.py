@@ -17,11 +17,7 @@ from sqlmodel import Field, SQLModel
 
 from recollect.domain.enums import FactType, ObservationType, Sensitivity, Source
 from recollect.domain.origin import SaidBy
-from recollect.store.sql.column_types import AWAY as AWAY
-from recollect.store.sql.column_types import QUARANTINED as QUARANTINED
-from recollect.store.sql.column_types import WITHDRAWN as WITHDRAWN
-from recollect.store.sql.column_types import EnumText as EnumText
-from recollect.store.sql.column_types import UtcDateTime as UtcDateTime
+from recollect.store.sql.column_types import QUARANTINED, WITHDRAWN, EnumText, UtcDateTime
 
 metadata = SQLModel.metadata
 metadata.naming_convention = {
