@@ -25,7 +25,8 @@ from recollect.memory.grounding import day, labels_of, quotable, quotes
 from recollect.memory.reconcile import expired, lapsed, reinforced
 from recollect.store.entries import Chunk, Entry
 from recollect.text import layers
-from recollect.text.entities import entities, words_of
+from recollect.text.entities import entities
+from recollect.text.speaker_names import words_of
 from recollect.text.terms import keywords_and_words
 
 if TYPE_CHECKING:

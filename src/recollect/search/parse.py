@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from recollect.text import writing_systems
-from recollect.text.entities import name_words
+from recollect.text.speaker_names import name_words
 from recollect.text.terms import LONGEST_WORD, STOP_WORDS, distinct
 from recollect.text.writing_systems import fold
 

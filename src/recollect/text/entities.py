@@ -5,75 +5,25 @@ product's name), hashtags, mentions of people, identifiers (in backticks, camelC
 calls(), --flags, hashes). Then by capital letters: a person needs evidence (a title, a known given name, a verb of
 people beside it), a place is one that is known, an organisation has a suffix such as Ltd or University, a short word
 in capitals such as OTA is a concept, and any other name is a thing. A script without capital letters has only shapes.
-
-Names of speakers, in queries and in transcripts: a name drowns the topic when it is embedded.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from typing import NamedTuple
 
 from recollect.domain.enums import EntityType
 from recollect.domain.results import Entity
+from recollect.text.speaker_names import transcript_speakers
 from recollect.text.terms import STOP_WORDS
 from recollect.text.writing_systems import fold
-
-_ROLES = frozenset({"user", "assistant", "system", "human", "ai"})
-_NAME_PART = re.compile(r"\w+")
-_TURN = re.compile(r"^([A-Z][\w.\-]*(?: [A-Z][\w.\-]*)?):\s", re.MULTILINE)
-_SHORTEST = 3
-_LONGEST_PART = 64
-
-
-def words_of(name: str) -> frozenset[str]:
-    """Return the folded words of a name, under which the store can look it up."""
-    return frozenset(word for word in _NAME_PART.findall(fold(name)) if len(word) <= _LONGEST_PART)
-
-
-def name_words(text: str) -> frozenset[str]:
-    """Return the words of a query or a name that can name a person: no roles, and none of the shortest words."""
-    return frozenset(word for word in words_of(text) if len(word) >= _SHORTEST) - _ROLES
-
-
-def named_speakers(words: frozenset[str], speakers: Iterable[str]) -> frozenset[str]:
-    """Return those of `speakers` who have one of a query's `name_words` in their name."""
-    return frozenset(one for one in speakers if words & name_words(one))
-
-
-def without_names(query: str, names: Iterable[str]) -> str:
-    """Return the query without the words of `names`, or as it is when nothing else would be left."""
-    dropped = {word for name in names for word in name_words(name)}
-    if not dropped:
-        return query
-    kept = [part for part in query.split() if not set(_NAME_PART.findall(fold(part))) & dropped]
-    return " ".join(kept) if kept else query
-
-
-def transcript_speakers(text: str) -> frozenset[str]:
-    """Return the speakers of a transcript, a text most of whose lines begin with a name that begins several."""
-    lines = [line for line in text.splitlines() if line.strip()]
-    turns = Counter(_TURN.findall(text))
-    often = frozenset(name for name, count in turns.items() if count > 1)
-    return often if turns.total() >= max(4, 0.5 * len(lines)) and 2 <= len(often) <= 8 else frozenset()
-
 
 _LISTS = tomllib.loads((files("recollect.text") / "entity_words.toml").read_text(encoding="utf-8"))
 WORDS = {name: frozenset(word.replace("_", " ") for word in words.split()) for name, words in _LISTS.items()}
 """The words that the rules know: endings of files, products, places, given names."""
-
-
-class Found(NamedTuple):
-    """A name from `start` to `end` of a text; without a type it is none, but holds nothing else either."""
-
-    start: int
-    end: int
-    type: EntityType | None
-
 
 _DENSE = "\u0e00-\u0eff\u1000-\u109f\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7af\uf900-\ufaff"  # written without spaces
 _LETTER = rf"[^\W{_DENSE}]"
@@ -103,22 +53,46 @@ _FENCE = re.compile(r"^[ \t]{0,8}(?:`{3}|~{3})", re.MULTILINE)
 _TRAILING = ".,:;!?'’”\"*~_…-+"
 _LONGEST_RUN = 512
 
+_DATE = re.compile(r"(?:\d{1,2}\.){2}(?:19|20)\d\d|\d\d\.\d\d\.\d\d|(?:19|20)\d\d\.\d\d\.\d\d|\d{1,3}(?:\.\d{3}){2}")
+_IDENTIFIER = re.compile(
+    r"_*[^\W_]+(?:_+[^\W_]+)+_*|__(?:init|main|name|file|all|call|repr|str|dict)__|[a-z][a-z0-9]+[A-Z]\w*"
+)
+_DOTTED = re.compile(r"[^\W\d]\w+(?:\.[^\W\d]\w+)+")
+
+_WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
+_OWN = re.compile(r"['’]s?$")
+_PASCAL = re.compile(r"[A-Z]\w*[a-z][A-Z]|[A-Z]{2,}[a-z]{2}")
+_NATIONALITY = re.compile(r".*(?:ish|ese|lian|nian|sian|tian|gian)s?")
+_NOT_IN_HEADINGS = (EntityType.ORGANISATION, EntityType.THING, EntityType.CONCEPT)
+_OPENERS = frozenset("\0.!?:;\"“”„«»'‘’()[]*-–—•>#|\t\n")
+_SENTENCE = re.compile("[,.;]")
+_LONGEST_NAME = 6  # words
+_LONGEST_ACRONYM = 5  # letters
+_NO_NAME = STOP_WORDS | WORDS["not_names"]
+_PLACED, _PRODUCTS, _TITLES = WORDS["place_words"], WORDS["products"], WORDS["titles"]
+
+_OF_PROSE = (EntityType.HASHTAG, EntityType.PERSON)
+_LONGEST = 512  # characters of a name
+
+
+class Found(NamedTuple):
+    """A name from `start` to `end` of a text; without a type it is none, but holds nothing else either."""
+
+    start: int
+    end: int
+    type: EntityType | None
+
 
 def _any(name: str) -> str:
     return "|".join(sorted(WORDS[name]))
 
 
-_DATE = re.compile(r"(?:\d{1,2}\.){2}(?:19|20)\d\d|\d\d\.\d\d\.\d\d|(?:19|20)\d\d\.\d\d\.\d\d|\d{1,3}(?:\.\d{3}){2}")
 _VERSIONED = re.compile(rf"(?:[<>=~!^]=?=?|\b(?:{_any('products')}|version|release|fw))\s?$", re.IGNORECASE)
 _FILE = re.compile(
     rf"\w(?:[\w.+-]*\w)?\.(?:{_any('file_endings')})|(?:{_any('file_names')})(?:\.\w+)?"
     r"|\.(?:env|git|venv|[a-z-]{1,20}(?:rc|ignore|attributes|config|versions))(?:\.[a-z]{1,20}){0,2}"
 )
 _LIBRARY = re.compile(rf"(?:[A-Z]\w*|{_any('products')})\.js")
-_IDENTIFIER = re.compile(
-    r"_*[^\W_]+(?:_+[^\W_]+)+_*|__(?:init|main|name|file|all|call|repr|str|dict)__|[a-z][a-z0-9]+[A-Z]\w*"
-)
-_DOTTED = re.compile(r"[^\W\d]\w+(?:\.[^\W\d]\w+)+")
 
 
 def shapes(text: str) -> Iterator[Found]:
@@ -195,19 +169,6 @@ def _is_version(name: str, before: str) -> bool:
     if name[0] == "v":
         return True
     return not _DATE.fullmatch(name) if name.count(".") > 1 else bool(_VERSIONED.search(before))
-
-
-_WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
-_OWN = re.compile(r"['’]s?$")
-_PASCAL = re.compile(r"[A-Z]\w*[a-z][A-Z]|[A-Z]{2,}[a-z]{2}")
-_NATIONALITY = re.compile(r".*(?:ish|ese|lian|nian|sian|tian|gian)s?")
-_NOT_IN_HEADINGS = (EntityType.ORGANISATION, EntityType.THING, EntityType.CONCEPT)
-_OPENERS = frozenset("\0.!?:;\"“”„«»'‘’()[]*-–—•>#|\t\n")
-_SENTENCE = re.compile("[,.;]")
-_LONGEST_NAME = 6  # words
-_LONGEST_ACRONYM = 5  # letters
-_NO_NAME = STOP_WORDS | WORDS["not_names"]
-_PLACED, _PRODUCTS, _TITLES = WORDS["place_words"], WORDS["products"], WORDS["titles"]
 
 
 class Word(NamedTuple):
@@ -331,10 +292,6 @@ def _likely(chain: Sequence[Word], before: str, after: str, opens: bool) -> Enti
     if human and not pascal and len(chain) < 4 and not any(one.loud or one.folded in _PRODUCTS for one in chain):
         return EntityType.PERSON
     return EntityType.THING
-
-
-_OF_PROSE = (EntityType.HASHTAG, EntityType.PERSON)
-_LONGEST = 512  # characters of a name
 
 
 def entities(text: str, limit: int = 64) -> tuple[Entity, ...]:
