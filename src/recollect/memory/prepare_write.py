@@ -37,7 +37,7 @@ from typing import TYPE_CHECKING
 
 from recollect.engines.embedder import Embedder
 from recollect.errors import RecollectError
-from recollect.text.layers import chunk
+from recollect.text.chunk import chunk
 
 if TYPE_CHECKING:
     from recollect.store.sql.records import Records

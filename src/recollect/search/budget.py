@@ -18,7 +18,8 @@ from recollect.domain.compact import CompactRecalled
 from recollect.domain.enums import Layer
 from recollect.domain.results import Hit, Index, IndexLine, Recalled
 from recollect.prompt.neutral import neutral_json
-from recollect.text.layers import chunk, shortened
+from recollect.text.chunk import chunk
+from recollect.text.layers import shortened
 from recollect.text.writing_systems import fold
 
 Count: TypeAlias = Callable[[str], int]  # the tokens of a text
