@@ -20,7 +20,7 @@ from recollect.domain.results import Hit, Index, IndexLine, Recalled
 from recollect.prompt.neutral import neutral_json
 from recollect.text.chunk import chunk
 from recollect.text.layers import shortened
-from recollect.text.writing_systems import fold
+from recollect.text.normalization import fold
 
 Count: TypeAlias = Callable[[str], int]  # the tokens of a text
 

@@ -15,8 +15,8 @@ from recollect.search import rank
 from recollect.search.budget import Proximity
 from recollect.search.candidates import Found, SearchTerms, best_weight, search
 from recollect.search.parse import ParsedQuery, parse
+from recollect.text.normalization import fold
 from recollect.text.terms import STOP_WORDS, questions, stem
-from recollect.text.writing_systems import fold
 
 if TYPE_CHECKING:
     from recollect.engines.embedder import Vector

@@ -19,8 +19,9 @@ from recollect.domain.enums import OF_SESSION
 from recollect.domain.origin import Authority
 from recollect.domain.search import RankingRow
 from recollect.search.rank import coverage, dated
+from recollect.text.normalization import fold
 from recollect.text.terms import STOP_WORDS, stem
-from recollect.text.writing_systems import fold, words
+from recollect.text.writing_systems import words
 
 LEAST: Final = 0.3  # of the better match: what is below does not answer the question as the other does
 _READ: Final = 4_000  # characters of a memory

@@ -23,8 +23,8 @@ from recollect.gate import clear, masked
 from recollect.sessions.observations.lines import read
 from recollect.sessions.observations.occurrence import shown_input, used
 from recollect.sessions.observations.statements import said
+from recollect.text.normalization import fold
 from recollect.text.terms import jaccard, spellings, stem, topic_words
-from recollect.text.writing_systems import fold
 
 if TYPE_CHECKING:
     from recollect.sessions.session_state import Context

@@ -11,8 +11,8 @@ from collections.abc import Iterable
 from recollect.domain.enums import EntityType
 from recollect.domain.results import Entity
 from recollect.text.entity_patterns import fences, shapes
+from recollect.text.normalization import fold
 from recollect.text.proper_names import names
-from recollect.text.writing_systems import fold
 
 _OF_PROSE = (EntityType.HASHTAG, EntityType.PERSON)
 _LONGEST = 512  # characters of a name

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from recollect.domain.enums import EntityType
 from recollect.text.entity_patterns import WORDS, Found
+from recollect.text.normalization import fold
 from recollect.text.speaker_names import transcript_speakers
 from recollect.text.terms import STOP_WORDS
-from recollect.text.writing_systems import fold
 
 _WORD = re.compile(r"[^\W_]+(?:[-'’][^\W_]+)*")
 _OWN = re.compile(r"['’]s?$")

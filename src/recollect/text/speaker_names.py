@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from recollect.text.writing_systems import fold
+from recollect.text.normalization import fold
 
 _ROLES = frozenset({"user", "assistant", "system", "human", "ai"})
 _NAME_PART = re.compile(r"\w+")
