@@ -55,7 +55,7 @@ _UNREADABLE = (zipfile.BadZipFile, zlib.error, KeyError, EOFError, ValueError, R
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a backup holds: the schema, the embedding model's stamps, counts, and the database's SHA-256."""
+    """The contents of a backup: the schema, the embedding model's stamps, counts, and the database's SHA-256."""
 
     format: int
     schema: str
@@ -68,7 +68,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What came back, and where the database lies that was there before; `kept` is None where there was nothing."""
+    """The backup that was restored, and where the database before it lies; `kept` is None where there was none."""
 
     manifest: Manifest
     kept: Path | None
@@ -276,7 +276,7 @@ def _check_contents(file: Path, copy: Path, manifest: Manifest) -> None:
 
 
 def _check_free(database: Path, *, force: bool) -> bool:
-    """Say whether something must be kept aside; refuse to do so unless `force` is given."""
+    """Say whether a database must be kept aside; refuse to do so unless `force` is true."""
     used = _used(database)
     if used and not force:
         raise InvalidInput("force", f"The store {database} is not empty; --force keeps it aside and replaces it.")

@@ -1,4 +1,4 @@
-"""How the store treats files: what the system refuses becomes one sentence, what is written lasts."""
+"""The store's files: a refusal of the system becomes one sentence, and a written file outlasts a power failure."""
 
 from __future__ import annotations
 

@@ -24,10 +24,10 @@ from recollect.store.sql.statements import insert_all
 from recollect.store.sql.tables import journal
 
 FIRST = "0" * 64
-"""Stands for the hash of the line before the first."""
+"""The hash that a first line names as that of the line before."""
 
 SIGNED = ("at", "actor", "namespace", "action", "memory_id", "sensitivity", "changes", "state")
-"""What the hash of a line covers, besides the hash of the line before."""
+"""The columns that the hash of a line covers, besides the hash of the line before."""
 _LAST_IDS = text(
     """WITH RECURSIVE known(namespace) AS (
         SELECT min(namespace) FROM journal UNION ALL
@@ -40,7 +40,7 @@ _LAST_IDS = text(
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """What a walk along the chains found: how many lines it read, and whether that were all.
+    """The result of a walk along the chains: how many lines it read, and whether those were all.
 
     `broken` has the first line of each namespace that does not follow from the one before, or was changed; `signed`
     what the last line of each memory and fact says.

@@ -44,7 +44,7 @@ _ADVICE = "Lines were cut off or changed by hand: bring back a backup with `reco
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """What the file must say of each line, and how it hangs on the one before in its namespace."""
+    """The fields that the file must have of each line, and the hash of the line before it in its namespace."""
 
     namespace: str
     id: int

@@ -21,7 +21,7 @@ from recollect.store.sql.statements import select_in
 from recollect.store.sql.tables import fact, journal, label, memory
 
 Subject: TypeAlias = tuple[str, int]
-"""What a line is about: `memory` or `fact`, and its id."""
+"""The memory or fact that a line is about: `memory` or `fact`, and its id."""
 
 _DERIVED = {"keywords"}
 _LATER = {"said_by", "came_from", "review"}
@@ -35,7 +35,7 @@ _COLUMNS = {
 
 
 class Signed(NamedTuple):
-    """What the last line about something says: its checksum, and the memory it is or belongs to."""
+    """The last line about a memory or fact: its checksum, and the id of the memory, or of the memory of the fact."""
 
     state: str
     memory_id: int | None

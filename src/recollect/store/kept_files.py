@@ -24,16 +24,16 @@ from recollect.store.files import flush, folder_of, remove
 log = logging.getLogger(__name__)
 
 KEPT_DAYS = 7
-"""How long a database that a restore or a repair put aside is kept."""
+"""The number of days for which a database that a restore or a repair put aside is kept."""
 
 _SCRATCH = ".recollect-"
-"""How the names of working folders begin."""
+"""The beginning of the names of working folders."""
 
 _ASIDE: Final = re.compile(r"\.(?:before-restore|damaged)-(\d{8}T\d{6})[-\w]*")
 _LEFT: Final = timedelta(days=1)  # no restore and no repair takes so long
 
 LOGS = ("-wal", "-shm")
-"""How the names of a database's log and its index end, which lie beside it."""
+"""The endings of the names of a database's log and its index, which lie beside it."""
 
 
 def put_in_place(database: Path, fresh: Path, place: Path, keep: str, derived: Iterable[Path] = ()) -> Path | None:

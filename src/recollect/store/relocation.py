@@ -28,14 +28,14 @@ _TABLES: Final = tuple(one for one in tables.metadata.sorted_tables if one is no
 _NUMBERED: Final = tuple(one for one in _TABLES if "id" in one.c)
 
 Report = Callable[[int, int], None]
-"""Is told how many rows are done, and how many there are."""
+"""A function that takes how many rows are copied, and how many there are."""
 
 _BARE: Final[dict[str, Table]] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Relocated:
-    """How many rows of each table lie in the other database now, the same as in the first one."""
+    """The number of rows of each table in the other database, which is that of the first database."""
 
     rows: dict[str, int]
 

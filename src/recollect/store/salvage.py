@@ -41,7 +41,7 @@ _DERIVED = tuple(one for one in tables.metadata.sorted_tables if one not in _WRI
 
 @dataclass(frozen=True, slots=True)
 class Mended:
-    """What was wrong with the database, and where the damaged file lies now."""
+    """The damage that the database had, and where the damaged file lies now."""
 
     damage: str
     kept: Path

@@ -1,4 +1,4 @@
-"""Who owns a local store: one process at a time, by a file lock that the system drops when the process dies."""
+"""The lock on a local store: one process at a time owns it, and the system drops the lock when the process dies."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from recollect.errors import StoreOwned, StoreUnusable
 from recollect.store.files import secure
 
 DAEMON = "recollect serve"
-"""What a daemon calls itself."""
+"""The role of an owner that is a daemon."""
 _LOCK = "owner.lock"
 _ABOUT = "owner.json"
 _PATIENCE = 1.0  # seconds

@@ -22,14 +22,14 @@ _TOKENS: Final = select(token, account.c.name.label("user")).join(account, accou
 _BEFORE_ALL: Final = 2**31 - 1
 
 OF_BROWSER: Final = "browser of "
-"""What the label of a browser's token begins with; the prefix of the token follows that it was made with."""
+"""The beginning of the label of a browser's token; the prefix of the token that it was made with follows."""
 ACCOUNTS = "accounts"
-"""The chain of the journal that tells of users and tokens; that of a team tells of its members and projects."""
+"""The chain of the journal for users and tokens; the chain of a team is for its members and projects."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What the store knows of whoever holds a token: the token, its user, and the user's roles.
+    """The rights of whoever holds a token: the token, its user, and the user's roles.
 
     `projects` are the roles by team and project that count in place of those in `teams`, and `private` the projects of
     these teams that are for those alone who have such a role.

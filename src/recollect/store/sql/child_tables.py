@@ -80,14 +80,14 @@ def standing_of(memory_id: int, standing: Standing) -> dict[str, Any]:
 
 
 def replace_labels(connection: Connection, memory_id: int, entry: Entry) -> None:
-    """Write the lists that were given and the entities in the place of those that stood there."""
+    """Write the lists that were set, and the entities, in the place of those that were stored."""
     fields = [name for name in LISTS if name in entry.given]
     connection.execute(delete(label).where(label.c.memory_id == memory_id, label.c.kind.in_([*fields, *ENTITIES])))
     insert_all(connection, label, labels_of(memory_id, entry, fields))
 
 
 def replace_entities(connection: Connection, memory_id: int, entities: Sequence[Entity]) -> None:
-    """Put these entities in the place of what the memory was said to name; nothing is written where it is the same."""
+    """Replace the entities of a memory; nothing is written where they are the same."""
     wanted = list(_entities(memory_id, entities))
     mine = (label.c.memory_id == memory_id) & label.c.kind.in_(ENTITIES)
     held = [dict(row._mapping) for row in connection.execute(select(label).where(mine).order_by(label.c.position))]

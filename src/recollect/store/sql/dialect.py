@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final
 from sqlalchemy import Connection, Engine, Table, func, select
 
 INDEX: Final = "index"
-"""What is claimed of a namespace whose vector index somebody writes to."""
+"""The kind of claim on a namespace whose vector index a process writes to."""
 
 
 class Dialect(ABC):
@@ -67,7 +67,7 @@ class Dialect(ABC):
         return True
 
     def sizes(self, connection: Connection) -> dict[str, int]:
-        """Return the size of each table with its indexes, in bytes; nothing where the files tell it."""
+        """Return the size of each table with its indexes, in bytes; nothing where the size of the files shows it."""
         del connection
         return {}
 

@@ -116,5 +116,5 @@ def _facts(connection: Connection, view: View) -> ColumnElement[bool]:
 
 
 def _lines(view: View) -> ColumnElement[bool]:
-    """Select lines by their namespace and by the level of what they tell of."""
+    """Select lines by their namespace and by the level of their subject."""
     return journal_table.c.namespace.in_(view.namespaces) & of_lines(view.sensitivities)

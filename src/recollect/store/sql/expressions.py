@@ -48,7 +48,7 @@ class Listed(UserDefinedType[Iterable[Any]]):
 
 
 class any_of(GenericFunction[bool]):  # noqa: N801 - a function of SQL
-    """Whether the first argument is among the values of the second, a parameter of the type `Listed`.
+    """A condition that the first argument is among the values of the second, a parameter of the type `Listed`.
 
     It is not declared a truth value: where a database has none, that is compared with 1, which no index serves.
     """

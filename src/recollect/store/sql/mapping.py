@@ -26,10 +26,10 @@ from recollect.store.sql.visibility import STANDING, of_levels
 LISTS = tuple(name for name, field in MemoryFields.model_fields.items() if field.default == ())
 """The fields of a draft that hold several values: each is a kind of label."""
 ENTITY = "entity_"
-"""What the kinds of those labels begin with that are entities; the type follows."""
+"""The beginning of the kind of a label that is an entity; the type of the entity follows."""
 
 IDS = bindparam("ids", type_=Listed())
-"""In a statement that is built once: the ids of memories."""
+"""The ids of memories as a parameter of a statement that is built once."""
 
 _SCOPES = {"user": Scope.PERSONAL, "project": Scope.PROJECT, "team": Scope.TEAM}
 

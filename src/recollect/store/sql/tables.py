@@ -67,7 +67,7 @@ class NamespaceRow(_Row, table=True):
 
 
 class HeldRow(_Row, table=True):
-    """How many memories of one level of sensitivity a namespace holds, whatever their state."""
+    """The number of memories of one level of sensitivity in a namespace, whatever their state."""
 
     namespace_id: int = Field(primary_key=True, foreign_key="namespace.id")
     sensitivity: str = Field(primary_key=True, sa_type=Text)
@@ -152,7 +152,7 @@ class MomentRow(_OfMemory, table=True):
 
 
 class UsageRow(_OfMemory, table=True):
-    """How often a memory was read: `accessed` by id, `recalled` as a hit."""
+    """The number of times that a memory was read: `accessed` by id, `recalled` as a hit."""
 
     accessed_count: int
     recalled_count: int
@@ -221,7 +221,7 @@ class FactRow(_Row, table=True):
 
 
 class ConsolidationRow(_OfMemory, table=True):
-    """How far a memory is consolidated: until when its days are counted, and how many of its accesses."""
+    """The progress of a memory's consolidation: until when its days are counted, and how many of its accesses."""
 
     at: datetime = Field(sa_type=UtcDateTime)
     accesses: int
@@ -272,7 +272,7 @@ class ObservationRow(_Row, table=True):
 
 
 class SourceRuleRow(_Row, table=True):
-    """What a person decided of everything that comes from one source: it is approved, or it is hidden."""
+    """A person's decision on everything that comes from one source: it is approved, or it is hidden."""
 
     namespace_id: int = Field(primary_key=True, foreign_key="namespace.id")
     source: str = Field(primary_key=True, sa_type=Text)
@@ -282,7 +282,7 @@ class SourceRuleRow(_Row, table=True):
 
 
 class WithdrawalRow(_Row, table=True):
-    """What was withdrawn, by whom and when, and how to undo that; it is kept for 30 days."""
+    """A withdrawal: its author, its time, and how to undo it; it is kept for 30 days."""
 
     __table_args__ = (_index("withdrawal", "namespace_id", "at"), {"sqlite_autoincrement": True})
 
@@ -446,7 +446,7 @@ class TokenRow(_Row, table=True):
 
 
 class StoreMetadataRow(_Row, table=True):
-    """What the store knows of itself: its embedding model, its index generation."""
+    """A property of the store itself: its embedding model, its index generation."""
 
     name: str = Field(primary_key=True, max_length=50)
     value: str = Field(sa_type=Text)

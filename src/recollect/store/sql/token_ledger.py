@@ -15,7 +15,7 @@ from recollect.store.sql.database import Database
 
 _ROW: Final = "chat.tokens"
 _LOCK: Final = "chat tokens"
-"""What stands for a namespace, so that one replica at a time reckons; no namespace is called so."""
+"""A name in place of a namespace, so that one replica at a time counts; no namespace has this name."""
 
 
 class SqlTokenLedger:

@@ -20,7 +20,7 @@ _HIGHEST = 2**30  # no file may use up the ids that SQL and `parse_id` know, whi
 
 @dataclass(eq=False)
 class Transaction:
-    """What every part of `Writing` writes with; `now` is the time of whatever it writes.
+    """The transaction of every part of `Writing`; `now` is the time of whatever it writes.
 
     What is of none of its `levels`, as they are stored, it neither finds nor changes.
     Where the store has moved to another model than ours, it `embeds` nothing: what is written waits for that one.

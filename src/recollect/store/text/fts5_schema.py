@@ -27,7 +27,7 @@ _TAKE = f"""INSERT INTO memory_text(memory_text, rowid, {_COLUMNS})
     DELETE FROM text_length WHERE memory_id = old.id;"""
 
 LENGTHS = f"SELECT {_LENGTH.format(row='memory')} FROM memory WHERE {_SHOWN.format(row='memory')}"
-"""What `text_length` holds."""
+"""Selects the rows that `text_length` holds."""
 _HELD = "SELECT * FROM text_length"
 _COUNTED = "SELECT * FROM text_size WHERE memories != 0"
 _SIZES = "SELECT namespace_id, sensitivity, count(*), sum(length) FROM text_length GROUP BY namespace_id, sensitivity"
