@@ -25,10 +25,10 @@ from transformers import AutoModel, AutoTokenizer
 from recollect.engines.embedding.cards import CARD_FILE, read_card
 from recollect.engines.embedding.tokens import Tokens
 from recollect.search.rank import rarity
-from recollect.text.entities import name_words, transcript_speakers, without_names
-from recollect.text.layers import chunk
+from recollect.text.chunk import chunk
+from recollect.text.normalization import fold
+from recollect.text.speaker_names import name_words, transcript_speakers, without_names
 from recollect.text.terms import STOP_WORDS, stem
-from recollect.text.writing_systems import fold
 from sets import Question, Set, err, load, rows_of
 from training import adapter, base
 from training.adapter import Group

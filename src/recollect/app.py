@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from recollect.engines.cross_encoder import CrossEncoderRerank
     from recollect.engines.fusion import LearnedFusion
     from recollect.store.sql.accounts import Accounts
-    from recollect.store.sql.list_queries import ExportReader
+    from recollect.store.sql.export_reader import ExportReader
     from recollect.store.sql.records import Records
     from recollect.store.sql.sessions import Sessions
     from recollect.store.text.index import TextIndex

@@ -26,19 +26,22 @@ from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable
 from recollect.memory.prepare_write import chunks_of, embed_pending, stamps_of
 from recollect.settings import Settings
 from recollect.store import backup as store_backup
-from recollect.store import relocation
+from recollect.store import kept_files, relocation, salvage
 from recollect.store.backup import Manifest, Restored
-from recollect.store.folder import DAEMON, check_owner, own, read_only, secure
+from recollect.store.files import check_owner, read_only, secure
 from recollect.store.integrity import examine
 from recollect.store.journal_file import TIPS, JournalMirror, JournalTips
-from recollect.store.relocation import Mended, Relocated
+from recollect.store.relocation import Relocated
+from recollect.store.salvage import Mended
 from recollect.store.sql import store_metadata
-from recollect.store.sql.accounts import Accounts, SqlTokenLedger
+from recollect.store.sql.accounts import Accounts
 from recollect.store.sql.database import Database, open_file, open_read_only, open_server
-from recollect.store.sql.list_queries import ExportReader
+from recollect.store.sql.export_reader import ExportReader
 from recollect.store.sql.migrations import migrate
 from recollect.store.sql.records import Records
 from recollect.store.sql.sessions import Sessions
+from recollect.store.sql.token_ledger import SqlTokenLedger
+from recollect.store.store_lock import DAEMON, own
 from recollect.store.text.fts5 import SqliteText
 from recollect.store.text.postgres import PostgresText
 from recollect.store.vectors.chroma import ChromaIndex, ChromaServer
@@ -104,7 +107,7 @@ def open_app(
             run_later=executor.submit if background else lambda task: None if store.read_only else task(),
             ask_later=executor.ask if background else lambda task: None if store.read_only else Context().run(task),
             checks=partial(store.checks, embedder),
-            remaining=partial(store_backup.remaining, settings.database),
+            remaining=partial(kept_files.remaining, settings.database),
             close=undo.pop_all().close,
         )
 
@@ -169,7 +172,7 @@ class _Store:
     def rounds(self) -> list[Callable[[], float | None]]:
         """Return what follows the database in the background."""
         files = (one.sync for one in self.journal_files)
-        tidying = [lambda: store_backup.remove_old(self.file, self.clock())] if self.database.file else []
+        tidying = [lambda: kept_files.remove_old(self.file, self.clock())] if self.database.file else []
         return [self._sync_vectors, *files, *tidying]
 
     def _sync_vectors(self) -> float:
@@ -183,7 +186,7 @@ class _Store:
         for one in self.journal_files:
             yield one.check()
         if self.database.file:
-            yield store_backup.check_kept(self.file, self.clock())
+            yield kept_files.check_kept(self.file, self.clock())
 
 
 def _open_store(
@@ -271,7 +274,7 @@ def restore(
 def mend(settings: Settings | None = None, *, free: Callable[[], object] = lambda: None) -> Mended | None:
     """Build the database of `settings` anew where its file or schema is damaged; see `store.salvage`."""
     settings = settings or Settings()
-    return None if settings.database_url else relocation.mend(settings.database, free)
+    return None if settings.database_url else salvage.mend(settings.database, free)
 
 
 def relocate(

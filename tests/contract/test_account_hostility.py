@@ -14,7 +14,7 @@ from recollect.auth.principal import Principal
 from recollect.auth.tokens import new_token
 from recollect.errors import Forbidden, InvalidInput, RecollectError, SecretFound, Unauthorized
 from recollect.store.journal import walk
-from recollect.store.sql.accounts import never_granted
+from recollect.store.sql.granted_rights import never_granted
 from recollect.store.sql.tables import journal
 
 ODD = ("a/b c", "Ärger 北京 🚢", "-rf", "%_\\'\"; DROP TABLE token;--", "../..", "user:ada", "accounts", "x" * 200)

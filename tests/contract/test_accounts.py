@@ -16,7 +16,7 @@ from recollect.domain.enums import Role
 from recollect.domain.verbs import ADMIN
 from recollect.errors import Forbidden, InvalidInput, NotFound, RecollectError, SecretFound, StoreUnusable, Unauthorized
 from recollect.store.journal import walk
-from recollect.store.sql.accounts import unknown_roles
+from recollect.store.sql.granted_rights import unknown_roles
 from recollect.store.sql.tables import token
 
 

@@ -10,7 +10,7 @@ from sqlalchemy import event
 
 from entries import make_entry
 from recollect.domain.enums import Sensitivity
-from recollect.text.entities import words_of
+from recollect.text.speaker_names import words_of
 
 HERE = "project:crew/engine"
 LEVELS = tuple(Sensitivity)

@@ -18,7 +18,7 @@ from recollect.gate import clear
 from recollect.store import journal
 from recollect.store.entries import FactEntry, ImportedMemory
 from recollect.store.sql.database import Database
-from recollect.store.sql.list_queries import ExportReader
+from recollect.store.sql.export_reader import ExportReader
 from recollect.store.sql.records import Records
 
 HERE, THERE = "project:crew/engine", "user:ada"

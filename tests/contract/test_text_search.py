@@ -19,7 +19,7 @@ from recollect.store.sql.records import Records
 from recollect.store.text.fts5 import SqliteText
 from recollect.store.text.index import Term
 from recollect.store.text.postgres import PostgresText
-from recollect.text.writing_systems import fold
+from recollect.text.normalization import fold
 from stores import lay
 
 pytestmark = pytest.mark.slow

@@ -15,7 +15,7 @@ from recollect.domain.enums import Scope
 from recollect.doors.cli.main import DAILY, whole
 from recollect.doors.cli.options import FILTERS
 from recollect.errors import InvalidInput, ModelUnusable, NotFound, SecretFound, StoreOwned, StoreUnusable
-from recollect.store.folder import own
+from recollect.store.store_lock import own
 from stores import altered_model, open_app
 
 pytestmark = pytest.mark.slow

@@ -13,7 +13,7 @@ from clock import Clock
 from command_line import call
 from recollect import Draft, Settings, remember
 from recollect.domain.origin import SaidBy
-from recollect.store.folder import own
+from recollect.store.store_lock import own
 from run_operations import add
 from stores import altered_model, open_app
 

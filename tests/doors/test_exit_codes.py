@@ -16,7 +16,7 @@ import pytest
 from callers import ADA
 from recollect import Draft, Settings, StoreFact, remember, store_fact
 from recollect.errors import InvalidInput, NotFound, RecollectError, SecretFound, StoreOwned
-from recollect.store.folder import own
+from recollect.store.store_lock import own
 from stores import open_app
 
 pytestmark = pytest.mark.slow

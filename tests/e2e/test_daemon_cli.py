@@ -16,7 +16,7 @@ from recollect import open_app
 from recollect.client import launch
 from recollect.doors.cli.exit_codes import opened
 from recollect.doors.http.local import Activity
-from recollect.store import folder as data_folder
+from recollect.store import store_lock
 
 
 def test_the_first_call_starts_it_and_the_second_finds_it(place: Place) -> None:
@@ -43,7 +43,7 @@ def test_a_daemon_that_begins_meanwhile_is_asked(shared: Place, monkeypatch: pyt
     """A command that saw no daemon, and then finds the store taken by one, asks that one."""
     shared.remember("the ferry leaves at noon")
     monkeypatch.setattr(launch, "running", lambda _: None)
-    monkeypatch.setattr(data_folder, "_PATIENCE", 0.0)
+    monkeypatch.setattr(store_lock, "_PATIENCE", 0.0)
     with opened(shared.settings, model=False) as run:
         assert "the ferry leaves at noon" in [one.content for one in run("list_memories").memories]
 

@@ -20,7 +20,7 @@ from daemon_place import Place, alive, kill, until, zombies
 from recollect.client import daemon as wire
 from recollect.client import launch
 from recollect.errors import DaemonUnreachable, StoreUnusable
-from recollect.store import folder as data_folder
+from recollect.store import store_lock
 
 
 def full(value: object) -> Any:
@@ -127,7 +127,7 @@ def test_a_stranger_on_the_old_port_hears_nothing(place: Place) -> None:
     """When a daemon is gone, whoever has taken its port since is never sent a request."""
     place.pid()
     place.kill()
-    until(lambda: not data_folder.held(place.home))  # the system takes a moment to clear a killed process away
+    until(lambda: not store_lock.held(place.home))  # the system takes a moment to clear a killed process away
     with socket.create_server(("127.0.0.1", 0)) as stranger:
         place.publish(socket="", port=stranger.getsockname()[1])
         place.remember("for nobody else")

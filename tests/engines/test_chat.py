@@ -16,9 +16,9 @@ from recollect import Settings
 from recollect.engines.chat import PydanticAiChat, TokenLedger, open_chat
 from recollect.errors import InvalidInput, ModelUnusable
 from recollect.settings import variables_of
-from recollect.store.sql.accounts import SqlTokenLedger
 from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.migrations import migrate
+from recollect.store.sql.token_ledger import SqlTokenLedger
 from run_operations import token
 
 

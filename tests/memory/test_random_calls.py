@@ -34,9 +34,9 @@ def test_nothing_is_shown_or_changed_that_may_not_be(store: App, settings: Setti
     assert min(model.changes, model.names, model.marks, model.counts) > 2
 
 
-@pytest.mark.full_cases("facts-1", "records-3", "list_queries-1")
+@pytest.mark.full_cases("facts-1", "records-3", "export_reader-1")
 @pytest.mark.parametrize(
-    ("room", "seed"), [("writing", 1), ("visibility", 1), ("facts", 1), ("records", 3), ("list_queries", 1)]
+    ("room", "seed"), [("writing", 1), ("visibility", 1), ("facts", 1), ("records", 3), ("export_reader", 1)]
 )
 def test_the_model_notices(
     store: App, settings: Settings, time: Clock, monkeypatch: pytest.MonkeyPatch, room: str, seed: int

@@ -17,8 +17,8 @@ from recollect.domain.requests import Draft
 from recollect.memory.reconcile import same
 from recollect.prompt.neutral import neutral
 from recollect.prompt.orders import gives_orders, governed, orders
+from recollect.text.normalization import fold, orderly
 from recollect.text.terms import keywords_and_words
-from recollect.text.writing_systems import fold, orderly
 
 SHORT, LONG = 2_000, 20_000
 MOST = 40.0  # times: 10 is linear, 100 is quadratic

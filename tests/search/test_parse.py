@@ -7,7 +7,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from recollect.search.parse import Phrase, parse
-from recollect.text.writing_systems import fold
+from recollect.text.normalization import fold
 
 quick = hypothesis_settings(deadline=None, database=None)
 

@@ -8,8 +8,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from recollect.search.passages import Proximity
+from recollect.text.normalization import fold
 from recollect.text.terms import stem
-from recollect.text.writing_systems import fold
 
 quick = hypothesis_settings(deadline=None, database=None)
 FAR = " so it went on" * 20  # 280 characters

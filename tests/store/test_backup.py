@@ -22,9 +22,9 @@ import pytest
 from entries import direction
 from places import TESTS
 from recollect.errors import InvalidInput, StoreOwned, StoreUnusable
-from recollect.store import backup as store_backup
+from recollect.store import kept_files
 from recollect.store.backup import MANIFEST, Manifest, backup, restore
-from recollect.store.folder import held, own
+from recollect.store.store_lock import held, own
 
 pytestmark = pytest.mark.slow
 
@@ -442,7 +442,7 @@ def test_the_old_store_is_put_back_when_anything_fails(
     else:
         flushed: list[Path] = []
         monkeypatch.setattr(
-            store_backup, "flush", lambda path: refuse(path) if path == filled.folder else flushed.append(path)
+            kept_files, "flush", lambda path: refuse(path) if path == filled.folder else flushed.append(path)
         )
     with pytest.raises(StoreUnusable, match="No space left"):
         restore(filled.folder / "memory.db", saved, force=True)

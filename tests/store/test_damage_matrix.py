@@ -28,8 +28,8 @@ from recollect.domain.results import Check
 from recollect.domain.transfer import ExportPage
 from recollect.errors import StoreUnusable
 from recollect.memory.reads import doctor
-from recollect.store.folder import DAEMON, held, own
 from recollect.store.journal import FIRST, SIGNED, chained
+from recollect.store.store_lock import DAEMON, held, own
 from recollect.transfer.recollect_jsonl import export_page, pages
 from stores import open_app
 from unprivileged import unprivileged

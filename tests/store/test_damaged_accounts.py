@@ -11,7 +11,7 @@ import pytest
 from recollect import Settings
 from recollect.auth.administration import administer, operator
 from recollect.errors import StoreUnusable
-from recollect.store.relocation import mend
+from recollect.store.salvage import mend
 from stores import open_app
 
 TABLES = ("account", "team", "membership", "team_project", "project_membership", "token")

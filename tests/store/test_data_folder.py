@@ -10,7 +10,8 @@ import pytest
 from recollect import Settings
 from recollect.client import launch
 from recollect.errors import StoreUnusable
-from recollect.store.folder import held, own, secure
+from recollect.store.files import secure
+from recollect.store.store_lock import held, own
 from stores import open_app
 
 SOMEBODY = 65_534

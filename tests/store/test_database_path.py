@@ -12,8 +12,7 @@ from callers import ADA
 from recollect import Draft, Settings, remember
 from recollect.errors import InvalidInput, StoreOwned
 from recollect.process import store
-from recollect.store import backup
-from recollect.store import folder as data_folder
+from recollect.store import kept_files, store_lock
 from run_operations import add, do, listed
 from stores import open_app
 
@@ -40,7 +39,7 @@ def test_all_that_belongs_to_it_lies_beside_it(settings: Settings, apart: Settin
 
 def test_it_has_one_owner_through_any_home(settings: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether a data folder, its path or a link names the database, whoever comes second is told of the owner."""
-    monkeypatch.setattr(data_folder, "_PATIENCE", 0.0)
+    monkeypatch.setattr(store_lock, "_PATIENCE", 0.0)
     link, home = tmp_path / "link.db", tmp_path / "home of a link"
     home.mkdir(mode=0o700)
     for one in (link, home / "memory.db"):
@@ -78,7 +77,7 @@ def test_backup_and_restore_follow_it(apart: Settings, tmp_path: Path) -> None:
     with open_app(apart) as app:
         two = add(app, "The keel is elm.")
     restored = recollect.restore(saved, apart, force=True)
-    assert list(backup.kept_aside(apart.database)) == [restored.kept]
+    assert list(kept_files.kept_aside(apart.database)) == [restored.kept]
     assert restored.kept is not None
     assert restored.kept.name.startswith("notes.db.before-restore-")
     with open_app(apart) as app:

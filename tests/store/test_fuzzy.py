@@ -20,7 +20,7 @@ from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.migrations import migrate
 from recollect.store.text.fts5 import SqliteText
 from recollect.store.text.index import Term
-from recollect.store.text.words import edited, likelihood
+from recollect.store.text.spelling import edited, likelihood
 
 WORDS = """postgres kubernetes database occupation mailbox thermostat reserves superior assistants adoption guitar
 counselling marshmallow violin sculpture quarterly invoice rollback latency throughput firewall certificate

@@ -11,7 +11,7 @@ import recollect
 from callers import ADA
 from clock import Clock
 from recollect import Draft, Forget, Settings, StoreFact
-from recollect.store.folder import KEPT_DAYS
+from recollect.store.kept_files import KEPT_DAYS
 
 
 def aside(settings: Settings, since: datetime, kind: str = "before-restore") -> Path:

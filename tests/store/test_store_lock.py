@@ -16,7 +16,7 @@ import pytest
 from callers import ADA
 from recollect import App, Draft, Query, Settings, open_app, recall, remember
 from recollect.errors import StoreOwned
-from recollect.store.folder import held, own, owner_of, pid_of, role_of
+from recollect.store.store_lock import held, own, owner_of, pid_of, role_of
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from recollect.domain.requests import Draft
 from recollect.gate import clear
 from recollect.store.entries import Chunk, Entry
 from recollect.text import layers
-from recollect.text.entities import words_of
+from recollect.text.speaker_names import words_of
 from recollect.text.terms import keywords, vocabulary
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from recollect.text.layers import chunk
+from recollect.text.chunk import chunk
 
 texts = st.text(st.sampled_from("ab .!?。\n\té"), max_size=300)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from recollect.domain.enums import EntityType
 from recollect.domain.results import Entity
 from recollect.text.entities import entities
-from recollect.text.writing_systems import fold
+from recollect.text.normalization import fold
 
 quick = hypothesis_settings(deadline=None, database=None)
 KINDS = {one.value: one for one in EntityType}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from recollect.text import entities, terms
+from recollect.text import speaker_names, terms
 
 quick = hypothesis_settings(deadline=None, database=None)
 ON = datetime(2023, 5, 7, 15, 30, tzinfo=UTC)
@@ -72,10 +72,10 @@ def test_the_share_of_questions_is_a_share(text: str) -> None:
 
 def test_who_speaks_in_a_transcript() -> None:
     """The names that open several lines of a transcript are its voices; a second word belongs to the name."""
-    assert entities.transcript_speakers(TALK) == {"Ann", "Bob"}
+    assert speaker_names.transcript_speakers(TALK) == {"Ann", "Bob"}
     named = TALK.replace("Bob", "Bob Miller").replace("Ann", "A.-M. Lee")
-    assert entities.transcript_speakers(named) == {"A.-M. Lee", "Bob Miller"}
-    assert entities.transcript_speakers(TALK + "\nCarol: Hello?") == {"Ann", "Bob"}
+    assert speaker_names.transcript_speakers(named) == {"A.-M. Lee", "Bob Miller"}
+    assert speaker_names.transcript_speakers(TALK + "\nCarol: Hello?") == {"Ann", "Bob"}
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,7 @@ def test_who_speaks_in_a_transcript() -> None:
 )
 def test_what_is_no_transcript(text: str) -> None:
     """Headings that come once, code, a single voice and a story with some dialogue are no transcript."""
-    assert entities.transcript_speakers(text) == frozenset()
+    assert speaker_names.transcript_speakers(text) == frozenset()
 
 
 def test_a_date_is_written_as_people_write_it() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.text.entities import name_words, named_speakers, without_names
+from recollect.text.speaker_names import name_words, named_speakers, without_names
 
 SPEAKERS = ["Caroline", "Mel Brooks", "user", "assistant", "Zoë", "Al"]
 

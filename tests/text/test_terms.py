@@ -10,8 +10,8 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from recollect import Draft
+from recollect.text.normalization import fold
 from recollect.text.terms import STOP_WORDS, forms, keywords, parts, stem, vocabulary
-from recollect.text.writing_systems import fold
 
 quick = hypothesis_settings(deadline=None, database=None)
 

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from recollect import Draft
 from recollect.search.parse import Phrase, parse
-from recollect.text import layers, writing_systems
+from recollect.text import layers, normalization, writing_systems
+from recollect.text.normalization import fold
 from recollect.text.terms import STOP_WORDS, keywords, parts, vocabulary
-from recollect.text.writing_systems import fold
 
 pytestmark = pytest.mark.slow
 
@@ -114,7 +114,7 @@ def test_folding_is_final(text: str) -> None:
 def test_the_index_reads_every_plain_character_as_we_do(index: sqlite3.Connection) -> None:
     """For each character of Unicode of which we say so, FTS5 itself makes the very letter, or the very gap."""
     every = (chr(one) for one in range(0x80, sys.maxunicode + 1) if not 0xD800 <= one <= 0xDFFF)
-    ours = [one for one in every if writing_systems.same_in_index(one)]
+    ours = [one for one in every if normalization.same_in_index(one)]
     index.execute("DELETE FROM bare")
     index.executemany("INSERT INTO bare(rowid, content) VALUES (?, ?)", enumerate(f"q{one}q" for one in ours))
     seen: dict[int, list[str]] = {}

@@ -27,8 +27,8 @@ from recollect.client.daemon import Client, DaemonGone, DaemonSilent, TokenRejec
 from recollect.client.server import SILENCE
 from recollect.errors import DaemonUnreachable, RecollectError, StoreUnusable, relayed
 from recollect.settings import Settings, hidden
-from recollect.store import folder as data_folder
-from recollect.store.folder import secure
+from recollect.store import store_lock
+from recollect.store.files import secure
 
 _START_TIMEOUT = 60.0  # seconds: a first start prepares the model, on a busy machine
 _OWNER_TIMEOUT = 5.0  # seconds to wait for another process that owns the store
@@ -114,11 +114,11 @@ def _probe(folder: Path) -> Client | _Obstacle | None:
         client = _connect(folder)
     except DaemonGone as gone:
         lost = gone
-    if client is not None or not data_folder.held(folder):
+    if client is not None or not store_lock.held(folder):
         return client
-    who = data_folder.owner_of(folder)
-    if data_folder.role_of(folder) not in ("", runtime.ROLE):
-        return _Obstacle(data_folder.owned(folder), _OWNER_TIMEOUT)
+    who = store_lock.owner_of(folder)
+    if store_lock.role_of(folder) not in ("", runtime.ROLE):
+        return _Obstacle(store_lock.owned(folder), _OWNER_TIMEOUT)
     if isinstance(lost, TokenRejected):
         path = folder / runtime.NAME
         error = DaemonUnreachable(f"The memory daemon, {who}, rejects the token in {path}; end that process.")
@@ -133,7 +133,7 @@ def _connect(folder: Path) -> Client | None:
     if found is None:
         return None
     # Another program may use the port of a daemon that has ended; a socket in the data folder is ours.
-    if not found.socket and (data_folder.pid_of(folder) != found.pid or not data_folder.held(folder)):
+    if not found.socket and (store_lock.pid_of(folder) != found.pid or not store_lock.held(folder)):
         return None
     client = Client(found)
     client.ping()
@@ -145,7 +145,7 @@ def _shut_down(settings: Settings, client: Client) -> None:
         client.post("/stop", {})
     pid, end = client.runtime.pid, time.monotonic() + _START_TIMEOUT
     while time.monotonic() < end:
-        if not data_folder.held(settings.folder) or data_folder.pid_of(settings.folder) not in (pid, None):
+        if not store_lock.held(settings.folder) or store_lock.pid_of(settings.folder) not in (pid, None):
             return
         time.sleep(_PAUSE)
     raise DaemonUnreachable(f"The memory daemon (process {pid}) does not stop; see {log_file(settings)}, or end it.")

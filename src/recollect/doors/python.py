@@ -21,7 +21,7 @@ from recollect.domain.requests import Caller
 from recollect.domain.verbs import Verb
 from recollect.errors import InvalidInput, RecollectError
 from recollect.settings import Settings
-from recollect.store.folder import read_only
+from recollect.store.files import read_only
 
 Asked = TypeVar("Asked", bound=Request)
 Answer = TypeVar("Answer")

@@ -35,7 +35,7 @@ from recollect.memory.prepare_write import (
 from recollect.memory.reconcile import expired
 from recollect.store.entries import FactEntry
 from recollect.text import layers
-from recollect.text.writing_systems import fold
+from recollect.text.normalization import fold
 
 if TYPE_CHECKING:
     from recollect.engines.chat import ChatDescribe

@@ -25,8 +25,8 @@ from recollect.prompt.orders import gives_orders
 from recollect.text import layers
 from recollect.text.entities import entities
 from recollect.text.layers import one_line, shortened
+from recollect.text.normalization import fold
 from recollect.text.terms import topic_words
-from recollect.text.writing_systems import fold
 
 MOST_FACTS: Final = 12
 MOST_ENTITIES: Final = 20

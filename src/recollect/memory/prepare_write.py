@@ -25,7 +25,8 @@ from recollect.memory.grounding import day, labels_of, quotable, quotes
 from recollect.memory.reconcile import expired, lapsed, reinforced
 from recollect.store.entries import Chunk, Entry
 from recollect.text import layers
-from recollect.text.entities import entities, words_of
+from recollect.text.entities import entities
+from recollect.text.speaker_names import words_of
 from recollect.text.terms import keywords_and_words
 
 if TYPE_CHECKING:
@@ -36,7 +37,7 @@ from typing import TYPE_CHECKING
 
 from recollect.engines.embedder import Embedder
 from recollect.errors import RecollectError
-from recollect.text.layers import chunk
+from recollect.text.chunk import chunk
 
 if TYPE_CHECKING:
     from recollect.store.sql.records import Records

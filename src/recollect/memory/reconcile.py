@@ -24,7 +24,7 @@ from recollect.domain.origin import Authority
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory
 from recollect.engines.chat import Judgement
-from recollect.text.writing_systems import orderly
+from recollect.text.normalization import orderly
 
 _CONTRACTIONS = (
     (re.compile(r"[‘’]"), "'"),

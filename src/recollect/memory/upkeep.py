@@ -36,7 +36,8 @@ from pathlib import Path
 from recollect.engines.embedder import Embedder
 from recollect.memory.prepare_write import chunks_of, embed_pending, stamps_of
 from recollect.store.entries import Chunk
-from recollect.text.entities import entities, words_of
+from recollect.text.entities import entities
+from recollect.text.speaker_names import words_of
 from recollect.text.terms import keywords_and_words
 
 _PAGE = 200

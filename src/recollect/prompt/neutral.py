@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any, Final
 
-from recollect.text.writing_systems import orderly
+from recollect.text.normalization import orderly
 
 _SUSPECT = re.compile(
     r"[^\t\n\x20-\x7e]|[<\[]|&(?:lt|#)|[a-z][ \t*_]*:", re.IGNORECASE

@@ -20,7 +20,7 @@ from recollect.search.spelling import expansions, joined_words
 from recollect.search.visibility import view_of
 from recollect.store.text.index import Term
 from recollect.store.vectors.index import SCANNED_AWAY
-from recollect.text.entities import named_speakers, transcript_speakers, without_names
+from recollect.text.speaker_names import named_speakers, transcript_speakers, without_names
 from recollect.text.terms import forms, is_english, stem
 from recollect.text.writing_systems import certainty, is_dense, is_latin
 

@@ -6,8 +6,8 @@ import re
 from typing import Final
 
 from recollect.domain.enums import FactType
+from recollect.text.normalization import fold
 from recollect.text.terms import STOP_WORDS
-from recollect.text.writing_systems import fold
 
 _WORD: Final = re.compile(r"[^\W_]+")
 _KINDS: Final = {

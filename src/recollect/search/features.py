@@ -16,8 +16,8 @@ from recollect.search.candidates import Found, SearchTerms, search
 from recollect.search.parse import ParsedQuery, parse
 from recollect.search.passages import Proximity
 from recollect.search.spelling import best_weight
+from recollect.text.normalization import fold
 from recollect.text.terms import STOP_WORDS, questions, stem
-from recollect.text.writing_systems import fold
 
 if TYPE_CHECKING:
     from recollect.engines.embedder import Vector

@@ -18,9 +18,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from recollect.text import writing_systems
-from recollect.text.entities import name_words
+from recollect.text.normalization import fold
+from recollect.text.speaker_names import name_words
 from recollect.text.terms import LONGEST_WORD, STOP_WORDS, distinct
-from recollect.text.writing_systems import fold
 
 if TYPE_CHECKING:
     from dateparser.date import DateDataParser

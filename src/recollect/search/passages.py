@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from recollect.text.layers import chunk
-from recollect.text.writing_systems import fold
+from recollect.text.chunk import chunk
+from recollect.text.normalization import fold
 
 LONG: Final = 1_000
 """Characters: a passage is quoted of longer texts."""

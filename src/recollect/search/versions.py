@@ -19,8 +19,9 @@ from recollect.domain.enums import OF_SESSION
 from recollect.domain.origin import Authority
 from recollect.domain.search import RankingRow
 from recollect.search.rank import coverage, dated
+from recollect.text.normalization import fold
 from recollect.text.terms import STOP_WORDS, stem
-from recollect.text.writing_systems import fold, words
+from recollect.text.writing_systems import words
 
 BIAS: Final = 3.989
 """Fitted by `scripts/versions.py`, with `WEIGHTS`, on the notes that may train what ships."""

@@ -15,8 +15,8 @@ from typing import Final
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
+from recollect.text.normalization import fold
 from recollect.text.terms import jaccard, spellings, stem, topic_words
-from recollect.text.writing_systems import fold
 
 OUTPUTS: Final = 5
 """Texts in the sliding window."""

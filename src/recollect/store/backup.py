@@ -3,58 +3,43 @@
 The database is copied as of one instant while others write. Chroma is derived and left out: the vectors' bytes are in
 the database, and the index is built from them after a restore. A damaged store is not backed up, and nothing of a store
 is changed before a backup has proven whole; when anything fails then, the old store is put back.
-
-Databases that a restore or a repair put aside hold whatever stood in the store then, also what is forgotten later. So
-each goes after a week, and until then the answers of `forget` and `doctor` name it.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import logging
-import os
-import re
-import shlex
 import shutil
 import sqlite3
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
 
 from pydantic import TypeAdapter
 from sqlalchemy.exc import DatabaseError
 
-from recollect.domain.results import Check
 from recollect.errors import InvalidInput, StoreUnusable
 from recollect.process import DATABASE
-from recollect.store.folder import KEPT_DAYS, flush, folder_of, own, remove, usable
+from recollect.store.files import flush, folder_of, usable
 from recollect.store.integrity import faults
 from recollect.store.journal_file import TIPS, begin_tips
+from recollect.store.kept_files import LOGS, put_in_place, scratch
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database, open_file
-from recollect.store.sql.dialect import count
 from recollect.store.sql.migrations import HEAD, OLDER, migrate, revision
-
-log = logging.getLogger(__name__)
+from recollect.store.sql.statements import count
+from recollect.store.store_lock import own
 
 CHROMA = "chroma"
 MANIFEST = "manifest.json"
 FORMAT = 1
 """Changes when an older Recollect could no longer read a backup."""
 
-_SCRATCH = ".recollect-"
-"""How the names of working folders begin."""
-
-_ASIDE: Final = re.compile(r"\.(?:before-restore|damaged)-(\d{8}T\d{6})[-\w]*")
-_LEFT: Final = timedelta(days=1)  # no restore and no repair takes so long
-_LOGS = ("-wal", "-shm")
 _NAMED = 3
 _BLOCK = 1 << 20  # bytes
 _LARGEST_MANIFEST = 1 << 16
@@ -70,7 +55,7 @@ _UNREADABLE = (zipfile.BadZipFile, zlib.error, KeyError, EOFError, ValueError, R
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """What a backup holds: the schema, the embedding model's stamps, counts, and the database's SHA-256."""
+    """The contents of a backup: the schema, the embedding model's stamps, counts, and the database's SHA-256."""
 
     format: int
     schema: str
@@ -83,7 +68,7 @@ class Manifest:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What came back, and where the database lies that was there before; `kept` is None where there was nothing."""
+    """The backup that was restored, and where the database before it lies; `kept` is None where there was none."""
 
     manifest: Manifest
     kept: Path | None
@@ -99,7 +84,7 @@ def backup(database: Path, file: Path, *, force: bool = False) -> Manifest:
     not given, is the store's own, or has no folder; `StoreUnusable` when there is no store, it is damaged, or the file
     cannot be written. A file that is there stays as it is until the new one has been read back.
     """
-    if file.resolve() in {Path(f"{database.resolve()}{end}") for end in ("", *_LOGS)}:
+    if file.resolve() in {Path(f"{database.resolve()}{end}") for end in ("", *LOGS)}:
         raise InvalidInput("file", f"{file} is the store itself; name another file.")
     _check_target(file, force=force)
     if not database.is_file():
@@ -162,29 +147,6 @@ def verify(file: Path) -> Manifest:
         manifest = _unpack(file, fresh)
         _verify(file, fresh, manifest)
     return manifest
-
-
-def put_in_place(database: Path, fresh: Path, place: Path, keep: str, derived: Iterable[Path] = ()) -> Path | None:
-    """Let a database take the place of the store's, which is kept under a name with `keep` in it, unless that is empty.
-
-    What is `derived` from the old database goes. Returns where the old one lies. When anything fails, all is put back.
-    """
-    kept = None
-    with ExitStack() as undo:
-        if keep:
-            kept = _second_name(database, keep)
-            undo.callback(_put_back, database, kept)
-        for path in (*(database.with_name(f"{database.name}{end}") for end in _LOGS), *derived):
-            aside = place / path.name
-            if path.exists():  # what belongs to the old database would be read into the new one
-                if kept and path.name.endswith("-wal") and path.stat().st_size:
-                    aside = kept.with_name(f"{kept.name}-wal")
-                path.rename(aside)
-                undo.callback(aside.rename, path)
-        fresh.replace(database)
-        flush(database.parent)
-        undo.pop_all()
-    return kept
 
 
 def faults_in(copy: Path) -> str:
@@ -314,7 +276,7 @@ def _check_contents(file: Path, copy: Path, manifest: Manifest) -> None:
 
 
 def _check_free(database: Path, *, force: bool) -> bool:
-    """Say whether something must be kept aside; refuse to do so unless `force` is given."""
+    """Say whether a database must be kept aside; refuse to do so unless `force` is true."""
     used = _used(database)
     if used and not force:
         raise InvalidInput("force", f"The store {database} is not empty; --force keeps it aside and replaces it.")
@@ -336,23 +298,6 @@ def _used(database: Path) -> bool:
     return used
 
 
-def _second_name(database: Path, keep: str) -> Path:
-    """Give the database a second name, by which it is kept when the first is taken from it."""
-    stem = f"{database.name}.{keep}-{datetime.now(UTC):%Y%m%dT%H%M%S}"
-    names = (stem, *(f"{stem}-{number}" for number in range(2, 1000)))
-    kept = next(one for name in names if not (one := database.with_name(name)).exists())
-    try:
-        os.link(database, kept)
-    except OSError:  # a file system without links
-        shutil.copy2(database, kept)
-    return kept
-
-
-def _put_back(database: Path, kept: Path) -> None:
-    kept.replace(database)
-    kept.unlink(missing_ok=True)  # two names of one file: `replace` leaves both
-
-
 @contextmanager
 def opened(path: Path) -> Iterator[Database]:
     """Open a copy that nobody else has; afterwards all of it is in the one file."""
@@ -364,13 +309,6 @@ def opened(path: Path) -> Iterator[Database]:
         database.close()
 
 
-@contextmanager
-def scratch(folder: Path) -> Iterator[Path]:
-    """Give a folder beside the target, on the same disk, that is gone afterwards."""
-    with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=folder) as scratch:
-        yield Path(scratch)
-
-
 def _damaged(file: Path, why: str) -> InvalidInput:
     return InvalidInput("file", f"The backup {file} is damaged: {why}. Nothing was changed.")
 
@@ -378,44 +316,3 @@ def _damaged(file: Path, why: str) -> InvalidInput:
 def _hash(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def kept_aside(database: Path) -> dict[Path, datetime]:
-    """Return the databases that were put aside beside a store's own, and when, the oldest first."""
-    beside = [path for path in sorted(database.parent.glob("*")) if path.name.startswith(database.name)]
-    found = {path: match for path in beside if (match := _ASIDE.fullmatch(path.name, len(database.name)))}
-    times: dict[Path, datetime] = {}
-    for path, match in found.items():
-        with suppress(ValueError):  # a name of somebody else's
-            times[path] = datetime.strptime(match[1], "%Y%m%dT%H%M%S").replace(tzinfo=UTC)
-    return times
-
-
-def remove_old(database: Path, now: datetime) -> None:
-    """Delete the databases that were put aside a week ago, and working folders of processes that were killed."""
-    old = [path for path, since in kept_aside(database).items() if now - since >= timedelta(days=KEPT_DAYS)]
-    left = (now - _LEFT).timestamp()
-    old += [path for path in folder_of(database).glob(f"{_SCRATCH}*") if path.lstat().st_mtime < left]
-    for path in old:
-        log.info("%s is deleted, as forgotten memories may be in it", path.name)
-        remove(path)
-
-
-def remaining(database: Path) -> list[str]:
-    """Name what may still hold a memory that is forgotten now, and how to be rid of it."""
-    return [
-        f"{path.name}, which was put aside, may still hold it until {since + timedelta(days=KEPT_DAYS):%Y-%m-%d}; "
-        f"`rm {shlex.quote(str(path))}` deletes that file now."
-        for path, since in kept_aside(database).items()
-    ]
-
-
-def check_kept(database: Path, now: datetime) -> Check:
-    """Tell of each database that was put aside its age, its size and what removes it."""
-    told = [
-        f"{path.name}, {max(0, (now - since).days)} days old, {path.stat().st_size / 1e6:.1f} MB "
-        f"(`rm {shlex.quote(str(path))}`)"
-        for path, since in kept_aside(database).items()
-    ]
-    seen = f"may hold what was forgotten since, and go after {KEPT_DAYS} days: {'; '.join(told)}" if told else "none"
-    return Check("databases put aside", True, seen)

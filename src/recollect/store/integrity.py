@@ -1,10 +1,10 @@
-"""What a doctor sees: whether SQL, text index, vector index and journal are sound and agree.
+"""The checks of `doctor`: whether SQL, text index, vector index and journal are sound and agree.
 
 A quick look reads a part of the journal and of the vectors; a deep one reads everything. Whether a vector is that of
 its text, a deep look sees by the digest beside it: it embeds what has none or another, and a few that are drawn at
 random. A part that cannot be read is a finding like any other.
 
-What is well is told without numbers: how much a store holds is not everybody's to know.
+A check that finds nothing wrong names no numbers: how much a store holds is not for everybody to know.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from sqlalchemy.exc import DatabaseError
 
 from recollect.domain.results import Check
 from recollect.errors import StoreUnusable
-from recollect.store import journal
+from recollect.store import journal, journal_state
 from recollect.store.entries import Chunk, ChunkDigests
 from recollect.store.sql import store_metadata, tables
-from recollect.store.sql.accounts import never_granted, unknown_roles
+from recollect.store.sql.child_tables import held_memories
 from recollect.store.sql.database import Database
-from recollect.store.sql.mapping import held_memories
+from recollect.store.sql.granted_rights import never_granted, unknown_roles
 from recollect.store.sql.migrations import schema_faults
 from recollect.store.sql.tables import held, memory, namespace, outbox, speaker, word
 from recollect.store.sql.visibility import shown
-from recollect.store.text.words import word_uses
+from recollect.store.text.vocabulary import word_uses
 from recollect.store.vectors.exact import as_vector
 from recollect.store.vectors.index import IndexAway, IndexBroken, VectorIndex, chunk_id
 from recollect.store.vectors.vector_search import VectorSearch
@@ -168,7 +168,7 @@ def tampered(connection: Connection, *, deep: bool) -> tuple[int, list[str]]:
     walked = journal.walk(connection, None if deep else _LINES)
     broken = [f"line {number} of {name}" for name, number in sorted(walked.broken.items())]
     chains = [f"changed or missing before: {', '.join(broken)}"] if broken else []
-    return walked.lines, [*chains, *journal.altered(connection, walked.signed, whole=walked.whole)]
+    return walked.lines, [*chains, *journal_state.altered(connection, walked.signed, whole=walked.whole)]
 
 
 def _looked(database: Database, name: str, look: Callable[[Connection], Check]) -> Check:

@@ -1,4 +1,4 @@
-"""What files beside the database say of the journal, so that lines cut off its end, or a chain made anew, show.
+"""The files beside the database that follow the journal, so that lines cut off its end, or a chain made anew, show.
 
 The mirror has every line, one JSON object a line, for whoever keeps logs elsewhere; it is only ever appended to. The
 tips are a small file in the data folder with the last line and the count of each namespace's chain. A file that is
@@ -26,10 +26,10 @@ from sqlalchemy import Connection, Row, select
 
 from recollect.domain.results import Check
 from recollect.errors import StoreUnusable
-from recollect.store.folder import usable
+from recollect.store.files import usable
 from recollect.store.journal import FIRST, SIGNED, chained, last_ids
 from recollect.store.sql.database import Database
-from recollect.store.sql.dialect import count, select_in
+from recollect.store.sql.statements import count, select_in
 from recollect.store.sql.tables import journal
 
 TIPS = "journal.tips"
@@ -44,7 +44,7 @@ _ADVICE = "Lines were cut off or changed by hand: bring back a backup with `reco
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """What the file must say of each line, and how it hangs on the one before in its namespace."""
+    """The fields that the file must have of each line, and the hash of the line before it in its namespace."""
 
     namespace: str
     id: int

@@ -1,44 +1,25 @@
-"""Every row of a store copied: to another database, and out of a damaged one.
-
-Moves a store from one database to another, row by row: from a data folder to a server, or back.
+"""Move a store from one database to another, row by row: from a data folder to a server, or back.
 
 Every row is copied as it stands, ids, journal and quarantined levels included. What triggers make of the rows is made
 by the target's own. A move that was interrupted goes on where it stopped, and ends with a comparison of all rows.
-
-Mend a damaged database file: a new one is made by the migrations, and every row that somebody wrote is copied.
-
-Indexes, triggers and the text index are made anew on the way. What is derived (words, vectors, the outbox) is left
-empty where it cannot be read, and `reindex` fills it. Rows that nothing else holds must all be readable, or nothing is
-done.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import logging
-import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Final
 
-from sqlalchemy import Connection, Integer, Select, Table, Text, func, insert, select, text, type_coerce
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy import Connection, Integer, Select, Table, Text, func, insert, select, type_coerce
 
 from recollect.errors import InvalidInput, StoreUnusable
-from recollect.process import DATABASE
-from recollect.store import folder as data_folder
-from recollect.store.backup import put_in_place, scratch
-from recollect.store.folder import DAEMON, folder_of, own, role_of, usable
 from recollect.store.sql import store_metadata, tables
-from recollect.store.sql.database import Database, open_file
-from recollect.store.sql.dialect import count, in_batches
-from recollect.store.sql.migrations import HEAD, migrate, revision, schema_faults
-from recollect.store.sql.tables import EnumText
-from recollect.store.text.schemas import INDEXES
+from recollect.store.sql.column_types import EnumText
+from recollect.store.sql.database import Database
+from recollect.store.sql.statements import count, in_batches
 
 _MARK: Final = "moved_from"
 _BATCH: Final = 500  # ids whose rows are copied in one transaction
@@ -47,12 +28,14 @@ _TABLES: Final = tuple(one for one in tables.metadata.sorted_tables if one is no
 _NUMBERED: Final = tuple(one for one in _TABLES if "id" in one.c)
 
 Report = Callable[[int, int], None]
-"""Is told how many rows are done, and how many there are."""
+"""A function that takes how many rows are copied, and how many there are."""
+
+_BARE: Final[dict[str, Table]] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Relocated:
-    """How many rows of each table lie in the other database now, the same as in the first one."""
+    """The number of rows of each table in the other database, which is that of the first database."""
 
     rows: dict[str, int]
 
@@ -139,9 +122,6 @@ def _bare(table: Table) -> Table:
     return known
 
 
-_BARE: Final[dict[str, Table]] = {}
-
-
 def _is_kind(column: Any) -> bool:
     return isinstance(column.type, EnumText)
 
@@ -188,108 +168,3 @@ def _value(value: Any) -> Any:
             return repr(value)
         case _:
             return value
-
-
-log = logging.getLogger(__name__)
-
-_ROWS = 1_000
-
-_WRITTEN = (
-    *(tables.namespace, tables.memory, tables.label, tables.fact, tables.journal, tables.store_metadata),
-    *(tables.account, tables.team, tables.membership, tables.token),
-    *(tables.team_project, tables.project_membership),  # without these, a private project is open to its team
-)
-_DERIVED = tuple(one for one in tables.metadata.sorted_tables if one not in _WRITTEN)
-
-
-@dataclass(frozen=True, slots=True)
-class Mended:
-    """What was wrong with the database, and where the damaged file lies now."""
-
-    damage: str
-    kept: Path
-
-
-def mend(file: Path, free: Callable[[], object] = lambda: None) -> Mended | None:
-    """Build the database `file` of a store anew when its file or its schema is damaged; None when it is not.
-
-    `free` is called before, to end a daemon that has the store open. Raises `StoreUnusable` when rows that nothing else
-    holds cannot be read; then the store is as it was. Raises `StoreOwned` when another process has the store open.
-    """
-    folder = folder_of(file)
-    if data_folder.held(folder) and role_of(folder) == DAEMON:
-        if not damage_in(file):
-            return None
-        free()
-    holder = own(folder)
-    try:
-        damage = damage_in(file)
-        if not damage:
-            return None
-        with usable(f"The store in {folder} cannot be mended"), scratch(folder) as place:
-            fresh = place / DATABASE
-            with closing(open_file(fresh)) as database:
-                migrate(database)
-            _copy_rows(file, fresh)
-            kept = put_in_place(file, fresh, place, "damaged")
-    finally:
-        holder.release()
-    return Mended(damage, kept) if kept else None
-
-
-def damage_in(file: Path) -> str:
-    """Say what is wrong with the pages or the schema of a store's database, or return an empty string."""
-    if not file.is_file() or not file.stat().st_size:
-        return ""
-    try:
-        with closing(Database(f"sqlite:///{file}")) as database, database.reading() as connection:
-            if revision(database) != HEAD:
-                return ""
-            found = database.dialect.damage(connection) or "; ".join(schema_faults(connection)[:3])
-            for name in () if found else INDEXES:
-                connection.execute(text(f"SELECT rowid FROM {name} LIMIT 1")).first()  # noqa: S608 - our own names
-            return found.replace("\n", " ")
-    except (DatabaseError, StoreUnusable) as error:
-        return str(getattr(error, "orig", error)).rstrip(".")
-
-
-def _copy_rows(damaged: Path, fresh: Path) -> None:
-    """Copy every table; the damaged file is read through a connection of its own, which nothing is written through."""
-    source = sqlite3.connect(f"{damaged.absolute().as_uri()}?mode=rw", uri=True)
-    with closing(source), closing(sqlite3.connect(fresh, isolation_level=None)) as target:
-        target.execute("BEGIN")
-        for table in (*_WRITTEN, *_DERIVED):
-            target.execute("SAVEPOINT one")
-            try:
-                _copy_table(source, target, table)
-            except _Unreadable as error:
-                if table in _WRITTEN:
-                    raise StoreUnusable(
-                        f"The table {table.name} of {damaged} cannot be read whole ({error}); nothing was changed. "
-                        "Bring back a backup with `recollect backup restore FILE --force`; `recollect export FILE` "
-                        "saves what can be read."
-                    ) from None
-                log.warning("the table %s cannot be read and is built anew: %s", table.name, error)
-                target.execute("ROLLBACK TO one")
-            target.execute("RELEASE one")
-        highest = source.execute("SELECT name, seq FROM sqlite_sequence").fetchall()
-        target.execute("DELETE FROM sqlite_sequence")
-        target.executemany("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", highest)
-        target.execute("COMMIT")
-        target.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-class _Unreadable(Exception):
-    """A table of the damaged file cannot be read to its end."""
-
-
-def _copy_table(source: sqlite3.Connection, target: sqlite3.Connection, table: Table) -> None:
-    columns = ", ".join(f'"{one.name}"' for one in table.c)
-    places = ", ".join("?" * len(table.c))
-    insert = f'INSERT INTO "{table.name}" ({columns}) VALUES ({places})'  # noqa: S608 - our own names
-    try:
-        rows = source.execute(f'SELECT {columns} FROM "{table.name}" NOT INDEXED')  # noqa: S608 - our own names
-        while page := rows.fetchmany(_ROWS):
-            target.executemany(insert, page)
-    except sqlite3.DatabaseError as error:  # also for rows that break our rules: two of one key, or none
-        raise _Unreadable(str(error)) from None

@@ -1,14 +1,8 @@
-"""Layers of a text (L0 abstract, L1 overview) and its chunks for the embedding model.
-
-Cut long content into stretches that the embedding model sees whole.
-
-The layers of a memory that nobody wrote: a title, a one-line abstract and an overview, taken from its content.
-"""
+"""The layers of a memory that nobody wrote: a title, a one-line abstract and an overview, taken from its content."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from recollect.text.writing_systems import cut, holds_dense
 
@@ -68,36 +62,3 @@ def shortened(line: str, length: int) -> str:
         return line
     kept = cut(line, length - 1)
     return (kept[: kept.rfind(" ")] if " " in kept[length // 2 :] else kept).rstrip(_TRAILING) + "…"
-
-
-_BREAK = re.compile(r"\n\s*|(?<=[.!?。！？;।؟۔။។])\s+|(?<=[。！？])")
-
-
-def chunk(text: str, tokens: Sequence[tuple[int, int]], size: int, overlap: int) -> list[tuple[int, int]]:
-    """Return character spans of `text` with at most `size` tokens each, about `overlap` of them shared.
-
-    `tokens` are the character offsets of the text's tokens, in order. A span ends at the last paragraph, line
-    or sentence break of its second half, where there is one. Text of at most `size` tokens is one span.
-    """
-    if len(tokens) <= size:
-        return [(0, len(text))]
-    breaks = {match.end() for match in _BREAK.finditer(text)}
-    spans: list[tuple[int, int]] = []
-    first = 0
-    while first < len(tokens):
-        last = min(first + size, len(tokens))
-        if last < len(tokens):
-            last = _end(tokens, breaks, first, last)
-        spans.append((tokens[first][0], tokens[last - 1][1]))
-        if last >= len(tokens):
-            break
-        first = max(last - overlap, first + 1)
-    return spans
-
-
-def _end(tokens: Sequence[tuple[int, int]], breaks: set[int], first: int, last: int) -> int:
-    """Return how many tokens in the span should end: after the latest break in its second half, else at `last`."""
-    for number in range(last, (first + last) // 2, -1):
-        if tokens[number][0] in breaks:
-            return number
-    return last

@@ -18,7 +18,7 @@ from Stemmer import Stemmer
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory
 from recollect.text import writing_systems
-from recollect.text.writing_systems import fold, orderly, same_in_index, stretches
+from recollect.text.normalization import fold, orderly, same_in_index, stretches
 
 _WORD = re.compile(r"\w+")
 _SENTENCES = re.compile(r"[.!?]+")

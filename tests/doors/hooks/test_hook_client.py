@@ -435,8 +435,8 @@ def test_a_port_counts_only_while_its_daemon_owns_the_store(
 def owned(home: Path) -> Iterator[int]:
     """Let another process own the store of a data folder, and give its id."""
     program = (
-        "import sys; from pathlib import Path; from recollect.store import folder as data_folder\n"
-        "owner = data_folder.own(Path(sys.argv[1])); print('mine', flush=True); sys.stdin.read()"
+        "import sys; from pathlib import Path; from recollect.store import store_lock\n"
+        "owner = store_lock.own(Path(sys.argv[1])); print('mine', flush=True); sys.stdin.read()"
     )
     pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen([sys.executable, "-c", program, str(home)], **pipes) as owner:

@@ -33,8 +33,8 @@ from recollect.doors.serializers import agent_json
 from recollect.errors import InvalidInput, NotFound, RecollectError, StoreOwned
 from recollect.search.budget import printed
 from recollect.settings import Settings
-from recollect.store import folder as data_folder
-from recollect.store.folder import read_only
+from recollect.store import store_lock
+from recollect.store.files import read_only
 
 NEED_MODEL: Final = {
     *("remember", "recall", "update_memory", "restore", "find_similar", "format_for_prompt", "summarize_old"),
@@ -94,7 +94,7 @@ def _open_unless_daemon(settings: Settings, *, model: bool) -> App | None:
     try:
         return recollect.open_app(settings, wait=model, background=False)
     except StoreOwned:
-        if settings.daemon and data_folder.role_of(settings.folder) == data_folder.DAEMON:
+        if settings.daemon and store_lock.role_of(settings.folder) == store_lock.DAEMON:
             return None
         raise
 

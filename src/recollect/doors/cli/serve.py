@@ -27,7 +27,7 @@ from recollect.doors.cli.render import err
 from recollect.doors.toolset_names import check_names
 from recollect.errors import InvalidInput, StoreOwned
 from recollect.settings import Settings, hidden
-from recollect.store import folder as data_folder
+from recollect.store import store_lock
 
 _ATTEMPTS: Final = 3
 _LOOPBACK: Final = "127.0.0.1"
@@ -153,7 +153,7 @@ def _take_over(settings: Settings) -> None:
     if client is None:
         return
     if client.runtime.foreground:
-        raise data_folder.owned(settings.folder)
+        raise store_lock.owned(settings.folder)
     launch.stop(settings)
     _say(f"Stopped the daemon that an earlier command had started (process {client.runtime.pid}).")
 

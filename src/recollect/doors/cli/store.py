@@ -45,8 +45,8 @@ from recollect.errors import (
     relayed,
 )
 from recollect.settings import Settings, hidden, unknown_variables, variable
-from recollect.store import folder as data_folder
-from recollect.store.folder import KEPT_DAYS
+from recollect.store import store_lock
+from recollect.store.kept_files import KEPT_DAYS
 from recollect.transfer.remembered import Plan
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def status(
     of_store(ctx)
     client = launch.running(ctx.obj)
     if client is None:
-        owner = data_folder.role_of(ctx.obj.folder) if data_folder.held(ctx.obj.folder) else ""
+        owner = store_lock.role_of(ctx.obj.folder) if store_lock.held(ctx.obj.folder) else ""
         message = "No memory daemon is running." + (f" The store is held by `{owner}`." if owner else "")
         if token:
             raise NotFound(message)

@@ -70,7 +70,7 @@ def _ensured(given: Mapping[str, str]) -> Client | None:
     """Return a client of the daemon, started when absent; None for a store that this process has to open itself."""
     from recollect.client.launch import ensure
     from recollect.settings import Settings
-    from recollect.store.folder import read_only
+    from recollect.store.files import read_only
 
     settings = Settings(**given)
     return None if not settings.daemon or read_only(settings.database.parent) else ensure(settings)

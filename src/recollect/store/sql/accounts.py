@@ -1,11 +1,7 @@
-"""Users, teams, projects and tokens in SQL. Each change is journalled in the transaction that makes it.
-
-The budget of a language model's tokens, in one row of the database, so that restarts and other processes count.
-"""
+"""Users, teams, projects and tokens in SQL. Each change is journalled in the transaction that makes it."""
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,10 +13,8 @@ from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, lit
 
 from recollect.domain.accounts import AuditLine, ProjectSummary, TeamSummary, Token, User
 from recollect.domain.enums import Role, Sensitivity
-from recollect.engines.chat import Reserved, TokenUse
 from recollect.errors import NotFound, StoreUnusable
 from recollect.store.journal import extend
-from recollect.store.sql import store_metadata
 from recollect.store.sql.database import Database
 from recollect.store.sql.tables import account, journal, membership, project_membership, team, team_project, token
 
@@ -28,14 +22,14 @@ _TOKENS: Final = select(token, account.c.name.label("user")).join(account, accou
 _BEFORE_ALL: Final = 2**31 - 1
 
 OF_BROWSER: Final = "browser of "
-"""What the label of a browser's token begins with; the prefix of the token follows that it was made with."""
+"""The beginning of the label of a browser's token; the prefix of the token that it was made with follows."""
 ACCOUNTS = "accounts"
-"""The chain of the journal that tells of users and tokens; that of a team tells of its members and projects."""
+"""The chain of the journal for users and tokens; the chain of a team is for its members and projects."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What the store knows of whoever holds a token: the token, its user, and the user's roles.
+    """The rights of whoever holds a token: the token, its user, and the user's roles.
 
     `projects` are the roles by team and project that count in place of those in `teams`, and `private` the projects of
     these teams that are for those alone who have such a role.
@@ -109,7 +103,7 @@ class Accounts:
     def projects(self, teams: Sequence[str] | None) -> list[ProjectSummary]:
         """Return the registered projects of all teams, or of some."""
         with self._database.reading() as connection:
-            return _projects(connection, None if teams is None else team.c.name.in_(teams))
+            return registered_projects(connection, None if teams is None else team.c.name.in_(teams))
 
     def tokens(self, user: str) -> list[Token]:
         """Return the tokens of a user, the newest first."""
@@ -203,7 +197,7 @@ class AccountWriting:
     def project(self, team_name: str, project: str) -> ProjectSummary | None:
         """Return a registered project, None where it is not."""
         here = (team.c.name == team_name) & (team_project.c.name == project)
-        return next(iter(_projects(self._connection, here)), None)
+        return next(iter(registered_projects(self._connection, here)), None)
 
     def put_project(self, team_name: str, project: str, *, private: bool) -> None:
         """Register a project, or write whether it is private."""
@@ -298,7 +292,8 @@ def _places(account_id: int) -> Any:
     )
 
 
-def _projects(connection: Connection, here: ColumnElement[bool] | None) -> list[ProjectSummary]:
+def registered_projects(connection: Connection, here: ColumnElement[bool] | None) -> list[ProjectSummary]:
+    """Return the registered projects that meet the condition `here`, or all, with the roles of their members."""
     query = (
         select(team.c.name.label("team"), team_project.c.name.label("project"), team_project.c.private)
         .add_columns(account.c.name.label("user"), project_membership.c.role)
@@ -339,61 +334,6 @@ def _role(text: str) -> Role:
         ) from None
 
 
-def unknown_roles(connection: Connection) -> int:
-    """Return how many roles of users and tokens are none that Recollect knows."""
-    columns = (membership.c.role, project_membership.c.role, token.c.role)
-    foreign = (select(func.count()).where(one.not_in(list(Role))) for one in columns)
-    return sum(connection.execute(each).scalar_one() for each in foreign)
-
-
-def never_granted(connection: Connection) -> list[str]:
-    """Name the users, roles, projects and tokens in the tables that do not follow from the lines of the journal."""
-    users = select(account.c.name, account.c.admin).where(account.c.disabled_at.is_(None))
-    member = select(team.c.name, account.c.name, membership.c.role).select_from(membership)
-    member = member.join(team, team.c.id == membership.c.team_id).join(account, account.c.id == membership.c.account_id)
-    tokens = select(token.c.prefix, account.c.name, token.c.role).join(account, account.c.id == token.c.account_id)
-    there: set[tuple[Any, ...]] = {("user", *one) for one in connection.execute(users)}
-    there |= {("role", name, "", user, role) for name, user, role in connection.execute(member)}
-    there |= {("token", *one) for one in connection.execute(tokens.where(token.c.revoked_at.is_(None)))}
-    for one in _projects(connection, None):
-        there |= {("project", one.team, one.project, one.private)}
-        there |= {("role", one.team, one.project, user, str(role)) for user, role in one.members.items()}
-    return sorted(" ".join(filter(None, what[:-1])) for what in there - _granted(connection))
-
-
-def _granted(connection: Connection) -> set[tuple[Any, ...]]:
-    """Return what the lines of the journal on users, teams, projects and tokens come to."""
-    query = select(journal.c.namespace, journal.c.action, journal.c.changes).where(journal.c.memory_id.is_(None))
-    of_teams = or_(journal.c.namespace == ACCOUNTS, journal.c.namespace.startswith("team:"))
-    held: dict[tuple[Any, ...], Any] = {}
-    disabled: set[str] = set()
-    for one in connection.execute(query.where(of_teams).order_by(journal.c.id)):
-        name, told = one.namespace.removeprefix("team:"), dict(one.changes)
-        user, project = str(told.get("user")), told.get("project")
-        match one.action:
-            case "add_user":
-                held["user", user] = told["admin"]
-            case "disable_user" | "enable_user":
-                (disabled.add if one.action == "disable_user" else disabled.discard)(user)
-            case "grant_team":
-                held["role", name, "", user] = told["role"]
-            case "revoke_team":
-                for key in [key for key in held if key[:2] == ("role", name) and key[3] == user]:
-                    del held[key]
-            case "put_project":
-                held["project", name, told["project"]] = told["private"]
-            case "grant_project":
-                held["role", name, project, user] = told["role"]
-            case "revoke_project":
-                held.pop(("role", name, project, user), None)
-            case "add_token" | "invite_user":
-                held["token", told["prefix"], user] = told.get("role")
-            case "revoke_token":
-                for key in [key for key in held if key[:2] == ("token", told["prefix"])]:
-                    del held[key]
-    return {(*key, value) for key, value in held.items() if key[0] != "user" or key[1] not in disabled}
-
-
 def _within(roles: Mapping[str, Role], seen: set[str] | None) -> dict[str, Role]:
     return {name: role for name, role in roles.items() if seen is None or name in seen}
 
@@ -414,60 +354,3 @@ def _token(row: Row[Any]) -> Token:
         last_used_at=row.last_used_at,
         revoked_at=row.revoked_at,
     )
-
-
-_ROW: Final = "chat.tokens"
-_LOCK: Final = "chat tokens"
-"""What stands for a namespace, so that one replica at a time reckons; no namespace is called so."""
-
-
-class SqlTokenLedger:
-    """At most so many tokens in an hour and in a day of UTC."""
-
-    def __init__(self, database: Database, clock: Callable[[], datetime], most_hour: int, most_day: int) -> None:
-        self._database = database
-        self._clock = clock
-        self._most = (most_hour, most_day)
-
-    def reserve(self, tokens: int) -> Reserved | None:
-        """Take tokens out of the budget of this hour and day; None where either has fewer left."""
-        with self._database.writing(_LOCK) as connection:
-            known = self._read(connection)
-            if known["hour_tokens"] + tokens > self._most[0] or known["day_tokens"] + tokens > self._most[1]:
-                return None
-            self._add(connection, known, tokens, hour=True, day=True, questions=1)
-            return Reserved(tokens, known["hour"], known["day"])
-
-    def settle(self, reserved: Reserved, used: int) -> None:
-        """Put what was used in the place of what was reserved, in the hour and day that it was reserved in."""
-        with self._database.writing(_LOCK) as connection:
-            known = self._read(connection)
-            same_hour, same_day = known["hour"] == reserved.hour, known["day"] == reserved.day
-            self._add(connection, known, used - reserved.tokens, hour=same_hour, day=same_day)
-
-    def used(self) -> TokenUse:
-        """Return what was used so far, what is reserved included."""
-        with self._database.reading() as connection:
-            known = self._read(connection)
-        return TokenUse(known["hour_tokens"], known["day_tokens"], *self._most, known["questions"], known["tokens"])
-
-    def _read(self, connection: Connection) -> dict[str, Any]:
-        """Return the row as it counts now. A clock that goes back opens no new hour."""
-        now = self._clock()
-        hour, day = f"{now:%Y-%m-%dT%H}", f"{now:%Y-%m-%d}"
-        new = {"hour": hour, "day": day, "hour_tokens": 0, "day_tokens": 0, "questions": 0, "tokens": 0}
-        known: dict[str, Any] = new | json.loads(store_metadata.read(connection).get(_ROW, "{}"))
-        if known["hour"] < hour:
-            known |= {"hour": hour, "hour_tokens": 0}
-        if known["day"] < day:
-            known |= {"day": day, "day_tokens": 0}
-        return known
-
-    def _add(
-        self, connection: Connection, known: dict[str, Any], tokens: int, *, hour: bool, day: bool, questions: int = 0
-    ) -> None:
-        known["hour_tokens"] += tokens if hour else 0
-        known["day_tokens"] += tokens if day else 0
-        known["tokens"] += tokens
-        known["questions"] += questions
-        store_metadata.write(connection, {_ROW: json.dumps(known)})

@@ -14,10 +14,11 @@ from sqlalchemy import Connection, make_url
 from sqlalchemy.exc import DatabaseError, DataError, IntegrityError, InterfaceError, ProgrammingError, TimeoutError
 
 from recollect.errors import StoreUnusable
-from recollect.store.folder import usable
-from recollect.store.sql.dialect import KNOWN, Dialect
+from recollect.store.files import usable
+from recollect.store.sql.dialect import Dialect
 from recollect.store.sql.postgres import Postgres
 from recollect.store.sql.sqlite import Sqlite
+from recollect.store.sql.statements import KNOWN
 
 log = logging.getLogger(__name__)
 

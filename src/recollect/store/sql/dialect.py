@@ -1,25 +1,16 @@
-"""What each kind of database does in its own way; what most need not do at all is done here, by doing nothing.
-
-Statements that many rooms need: over more values than one statement takes, counts, and answers that are kept.
-"""
+"""The operations that each kind of database does in its own way; those that most do not need do nothing here."""
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final
 
-from sqlalchemy import ColumnElement, Connection, Engine, Row, Select, Table, func, insert, select
-from sqlalchemy import Dialect as Language
-from sqlalchemy.ext.compiler import compiles
-from sqlalchemy.sql.compiler import SQLCompiler
-from sqlalchemy.sql.functions import GenericFunction, ReturnTypeFromArgs
-from sqlalchemy.types import Text, UserDefinedType
+from sqlalchemy import Connection, Engine, Table, func, select
 
 INDEX: Final = "index"
-"""What is claimed of a namespace whose vector index somebody writes to."""
+"""The kind of claim on a namespace whose vector index a process writes to."""
 
 
 class Dialect(ABC):
@@ -76,7 +67,7 @@ class Dialect(ABC):
         return True
 
     def sizes(self, connection: Connection) -> dict[str, int]:
-        """Return the size of each table with its indexes, in bytes; nothing where the files tell it."""
+        """Return the size of each table with its indexes, in bytes; nothing where the size of the files shows it."""
         del connection
         return {}
 
@@ -89,101 +80,3 @@ class Dialect(ABC):
         """Return the name of a text index that does not agree with the memories, or an empty string."""
         del connection
         return ""
-
-
-class folded(GenericFunction[str]):  # noqa: N801 - a function of SQL
-    """A text without its letter case, whatever its alphabet; written `lower`."""
-
-    name = "lower"
-    identifier = "folded"
-    type = Text()
-    inherit_cache = True
-
-
-class unindexed(ReturnTypeFromArgs[Any]):  # noqa: N801 - a function of SQL
-    """A value as it is, which the planner should not look up in an index."""
-
-    inherit_cache = True
-
-
-class walked(ReturnTypeFromArgs[Any]):  # noqa: N801 - a function of SQL
-    """The number of a namespace whose memories are walked in the index that overviews are read from.
-
-    That one holds so many columns that it would tempt every other query to walk it too, so it begins with this.
-    """
-
-    inherit_cache = True
-
-
-class Listed(UserDefinedType[Iterable[Any]]):
-    """The type of a parameter that holds any number of numbers or texts, so that one statement serves for all."""
-
-    cache_ok = True
-
-    def bind_processor(self, dialect: Language) -> Callable[[Any], Any]:
-        """Pass an array on, or JSON where a database has none."""
-        return (lambda values: json.dumps(list(values))) if dialect.name == "sqlite" else list
-
-
-class any_of(GenericFunction[bool]):  # noqa: N801 - a function of SQL
-    """Whether the first argument is among the values of the second, a parameter of the type `Listed`.
-
-    It is not declared a truth value: where a database has none, that is compared with 1, which no index serves.
-    """
-
-    inherit_cache = True
-
-
-@compiles(any_of)
-def _in_array(element: any_of, compiler: SQLCompiler, **options: Any) -> str:
-    value, listed = (compiler.process(clause, **options) for clause in element.clauses)
-    return f"{value} = ANY({listed})"
-
-
-@compiles(walked)
-@compiles(unindexed)
-def _itself(element: ReturnTypeFromArgs[Any], compiler: SQLCompiler, **options: Any) -> str:
-    return compiler.process(element.clauses, **options)
-
-
-T = TypeVar("T")
-
-_BATCH = 500
-KNOWN = "known"
-"""The option of a connection that reads one state: what was found in it so far, by key."""
-
-
-def in_batches(values: Iterable[T]) -> Iterator[list[T]]:
-    """Cut `values` into lists short enough for one statement."""
-    wanted = list(values)
-    return (wanted[start : start + _BATCH] for start in range(0, len(wanted), _BATCH))
-
-
-def select_in(
-    connection: Connection, query: Select[Any], column: ColumnElement[Any], values: Iterable[Any]
-) -> Iterator[Row[Any]]:
-    """Yield the rows of `query` in which `column` is one of `values`."""
-    for batch in in_batches(values):
-        yield from connection.execute(query.where(column.in_(batch)))
-
-
-def insert_all(connection: Connection, table: Table, rows: Iterable[dict[str, Any]]) -> None:
-    """Insert rows, however many; none at all is no error."""
-    for batch in in_batches(rows):
-        connection.execute(insert(table), batch)
-
-
-def count(connection: Connection, table: Table, *conditions: ColumnElement[bool]) -> int:
-    """Count the rows of `table` that meet every condition."""
-    return connection.execute(select(func.count()).select_from(table).where(*conditions)).scalar_one()
-
-
-def once(connection: Connection, key: Hashable, ask: Callable[[], T]) -> T:
-    """Return what `ask` finds. Where the connection reads one state it is asked once; a writer asks each time."""
-    known: dict[Hashable, Any] | None = connection.get_execution_options().get(KNOWN)
-    if known is None:
-        return ask()
-    if key not in known:
-        known[key] = ask()
-    found: T = known[key]
-    return found

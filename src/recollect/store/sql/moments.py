@@ -11,7 +11,8 @@ from recollect.domain.moments import Kind, read
 from recollect.domain.search import View
 from recollect.store.entries import Entry
 from recollect.store.sql.database import Database
-from recollect.store.sql.dialect import Listed, any_of, insert_all, unindexed
+from recollect.store.sql.expressions import Listed, any_of, unindexed
+from recollect.store.sql.statements import insert_all
 from recollect.store.sql.tables import label, memory, moment
 from recollect.store.sql.visibility import run_visible
 

@@ -19,7 +19,8 @@ from recollect.domain.search import View
 from recollect.errors import InvalidInput
 from recollect.store.sql import mapping, tables
 from recollect.store.sql.database import Database
-from recollect.store.sql.dialect import any_of, count, walked
+from recollect.store.sql.expressions import any_of, walked
+from recollect.store.sql.statements import count
 from recollect.store.sql.tables import label, memory
 from recollect.store.sql.visibility import (
     ENTITIES,

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, Engine, Table, create_engine, event, make_url
 from sqlalchemy.dialects import postgresql
 
 from recollect.store.sql.dialect import INDEX, Dialect
-from recollect.store.text import schemas
+from recollect.store.text import postgres_schema
 
 _STORE: Final = 7_236_001  # the advisory lock that every writer shares, and that excludes all of them
 _MOST_SKIPPED: Final = 100_000  # ids; a file whose numbers lie further apart gets new ones
@@ -62,9 +62,9 @@ class Postgres(Dialect):
         FOR EACH ROW EXECUTE FUNCTION journal_append_only()""",
         """CREATE TRIGGER journal_no_truncate BEFORE TRUNCATE ON journal
         FOR EACH STATEMENT EXECUTE FUNCTION journal_append_only()""",
-        *schemas.POSTGRES_SCHEMA,
+        *postgres_schema.POSTGRES_SCHEMA,
     )
-    functions = (schemas.INDEXED,)
+    functions = (postgres_schema.INDEXED,)
 
     insert = staticmethod(postgresql.insert)
     reading: ClassVar[Mapping[str, Any]] = {"isolation_level": "REPEATABLE READ", _AS_BYTES: True}
@@ -148,7 +148,7 @@ class Postgres(Dialect):
 
     def text_damage(self, connection: Connection) -> str:
         """Return the name of a text index that does not agree with the memories, or an empty string."""
-        return "posting" if connection.exec_driver_sql(schemas.DIFFERS).scalar() else ""
+        return "posting" if connection.exec_driver_sql(postgres_schema.DIFFERS).scalar() else ""
 
     def _next_ids(self, connection: Connection, table: Table, count: int) -> list[int]:
         return list(connection.execute(_NEXT_IDS, {"table": table.name, "count": count}).scalars())

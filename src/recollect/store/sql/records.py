@@ -33,16 +33,19 @@ from recollect.domain.results import Entity, JournalEntry, Memory, Outcome
 from recollect.domain.search import RankingRow, View
 from recollect.store.entries import Chunk, UnembeddedMemory
 from recollect.store.sql import mapping, store_metadata, tables
+from recollect.store.sql.child_tables import held_memories, mark_embedded, replace_chunks, replace_entities
+from recollect.store.sql.column_types import UtcDateTime
 from recollect.store.sql.database import Database
-from recollect.store.sql.dialect import Dialect, Listed, any_of, count, in_batches, insert_all, select_in
+from recollect.store.sql.dialect import Dialect
+from recollect.store.sql.expressions import Listed, any_of
 from recollect.store.sql.facts import SqlFacts
 from recollect.store.sql.list_queries import SqlListQueries
-from recollect.store.sql.mapping import held_memories, mark_embedded, replace_chunks, replace_entities
 from recollect.store.sql.moments import SqlMoments
 from recollect.store.sql.overview import CountedViews, SqlOverview
 from recollect.store.sql.reviews import SqlReviews
 from recollect.store.sql.sessions import SqlConsolidation
-from recollect.store.sql.tables import UtcDateTime, memory
+from recollect.store.sql.statements import count, in_batches, insert_all, select_in
+from recollect.store.sql.tables import memory
 from recollect.store.sql.visibility import (
     HERE,
     LEVELS,

@@ -14,21 +14,11 @@ from recollect.domain.origin import APPROVED, Origin, SaidBy, places_of
 from recollect.domain.results import Memory
 from recollect.domain.search import View
 from recollect.store.sql import mapping
+from recollect.store.sql.column_types import QUARANTINED, WITHDRAWN
 from recollect.store.sql.database import Database
-from recollect.store.sql.facts import Transaction
 from recollect.store.sql.overview import CountedViews, space_walked
-from recollect.store.sql.tables import (
-    QUARANTINED,
-    WITHDRAWN,
-    journal,
-    label,
-    memory,
-    namespace,
-    observation,
-    session,
-    source_rule,
-    withdrawal,
-)
+from recollect.store.sql.tables import journal, label, memory, namespace, observation, session, source_rule, withdrawal
+from recollect.store.sql.transaction import Transaction
 from recollect.store.sql.visibility import inside, namespace_ids, of_levels, visible
 
 _MEMBER: Final = "member"

@@ -35,11 +35,11 @@ from recollect.domain.requests import Caller
 from recollect.domain.results import Memory
 from recollect.store.entries import AgingMemory, Mark
 from recollect.store.sql import store_metadata
+from recollect.store.sql.child_tables import standing_of
 from recollect.store.sql.database import Database
-from recollect.store.sql.dialect import count, insert_all, select_in
-from recollect.store.sql.facts import Transaction
-from recollect.store.sql.mapping import standing_of
+from recollect.store.sql.statements import count, insert_all, select_in
 from recollect.store.sql.tables import consolidation, label, level_of, memory, observation, session, usage
+from recollect.store.sql.transaction import Transaction
 from recollect.store.sql.visibility import STANDING, inside, namespace_ids, of_levels, shown
 
 _SESSION: Final = tuple(Session.model_fields)

@@ -15,8 +15,9 @@ from sqlalchemy.exc import DatabaseError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from recollect.store.sql.dialect import Dialect, any_of, folded, unindexed, walked
-from recollect.store.text import schemas
+from recollect.store.sql.dialect import Dialect
+from recollect.store.sql.expressions import any_of, folded, unindexed, walked
+from recollect.store.text import fts5_schema
 
 _TIMEOUT = "busy_timeout=30000"
 _PATIENCE = 2_000  # milliseconds that a checkpoint waits for readers
@@ -78,7 +79,7 @@ def _plus_nothing(element: walked, compiler: SQLCompiler, **options: Any) -> str
 class Sqlite(Dialect):
     """The `Dialect` of SQLite. One writer at a time writes to the whole file; readers never wait (WAL)."""
 
-    schema = (_LABELS, _OVERVIEW, *_JOURNAL, *schemas.SQLITE_SCHEMA)
+    schema = (_LABELS, _OVERVIEW, *_JOURNAL, *fts5_schema.SQLITE_SCHEMA)
     covering = (_OVERVIEW,)
     insert = staticmethod(sqlite.insert)
 
@@ -137,7 +138,7 @@ class Sqlite(Dialect):
 
     def mark_deleted_text(self, connection: Connection) -> None:
         """Note that the text index still holds what the transaction deletes, until it is purged."""
-        connection.execute(_MARK_DELETED, {"name": schemas.DELETED_TEXT, "token": secrets.token_hex(8)})
+        connection.execute(_MARK_DELETED, {"name": fts5_schema.DELETED_TEXT, "token": secrets.token_hex(8)})
 
     def checkpoint(self, engine: Engine) -> bool:
         """Move the write-ahead log into the database file, so that deleted text leaves the log too; say whether it did.
@@ -158,10 +159,10 @@ class Sqlite(Dialect):
 
     def text_damage(self, connection: Connection) -> str:
         """Return the name of a text index that does not agree with the memories, or an empty string."""
-        for name in schemas.INDEXES:
+        for name in fts5_schema.INDEXES:
             try:
                 connection.exec_driver_sql(f"INSERT INTO {name}({name}, rank) VALUES ('integrity-check', 1)")  # noqa: S608 - our own names
             except DatabaseError:
                 return name
-        differs = connection.exec_driver_sql(schemas.LENGTHS_DIFFER).scalar()
+        differs = connection.exec_driver_sql(fts5_schema.LENGTHS_DIFFER).scalar()
         return "text_length" if differs else ""

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from sqlalchemy import Connection, delete, select
 
 from recollect.store.sql import tables
-from recollect.store.sql.dialect import insert_all, once
+from recollect.store.sql.statements import insert_all, once
 
 MODEL = ("model", "revision", "dimensions")
 GENERATION = "generation"

@@ -10,27 +10,14 @@ import re
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import (
-    JSON,
-    ColumnElement,
-    Index,
-    LargeBinary,
-    Table,
-    Text,
-    func,
-    text,
-)
+from sqlalchemy import JSON, ColumnElement, Index, LargeBinary, Table, Text, func, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import declared_attr
 from sqlmodel import Field, SQLModel
 
 from recollect.domain.enums import FactType, ObservationType, Sensitivity, Source
 from recollect.domain.origin import SaidBy
-from recollect.store.sql.column_types import AWAY as AWAY
-from recollect.store.sql.column_types import QUARANTINED as QUARANTINED
-from recollect.store.sql.column_types import WITHDRAWN as WITHDRAWN
-from recollect.store.sql.column_types import EnumText as EnumText
-from recollect.store.sql.column_types import UtcDateTime as UtcDateTime
+from recollect.store.sql.column_types import QUARANTINED, WITHDRAWN, EnumText, UtcDateTime
 
 metadata = SQLModel.metadata
 metadata.naming_convention = {
@@ -39,6 +26,14 @@ metadata.naming_convention = {
     "fk": "fk_%(table_name)s_%(column_0_N_name)s_%(referred_table_name)s",
     "pk": "pk_%(table_name)s",
 }
+
+_LOOKED_UP = ("content_hash", "fact_type", "category", "type", "project", "speaker", "created_at")
+_FACT_TYPE: Any = EnumText(FactType)
+_OBSERVATION: Any = EnumText(ObservationType)
+_SOURCE: Any = EnumText(Source)
+_SAID_BY: Any = EnumText(SaidBy, unknown=SaidBy.WEB)  # what is unknown has the least authority
+_LEVEL: Any = EnumText(Sensitivity, unknown=Sensitivity.SECRET)  # no read and no write lets in an unknown level
+_JSON: Any = JSON().with_variant(JSONB(), "postgresql")
 
 
 def level_of(table: Table) -> ColumnElement[str]:
@@ -57,15 +52,6 @@ def _index_where_set(column: str) -> Index:
     return Index(f"ix_memory_{column}", column, sqlite_where=known, postgresql_where=known)
 
 
-_LOOKED_UP = ("content_hash", "fact_type", "category", "type", "project", "speaker", "created_at")
-_FACT_TYPE: Any = EnumText(FactType)
-_OBSERVATION: Any = EnumText(ObservationType)
-_SOURCE: Any = EnumText(Source)
-_SAID_BY: Any = EnumText(SaidBy, unknown=SaidBy.WEB)  # what is unknown has the least authority
-_LEVEL: Any = EnumText(Sensitivity, unknown=Sensitivity.SECRET)  # no read and no write lets in an unknown level
-_JSON: Any = JSON().with_variant(JSONB(), "postgresql")
-
-
 class _Row(SQLModel):
     @declared_attr.directive
     def __tablename__(cls) -> str:  # noqa: N805 - a method of the class
@@ -81,7 +67,7 @@ class NamespaceRow(_Row, table=True):
 
 
 class HeldRow(_Row, table=True):
-    """How many memories of one level of sensitivity a namespace holds, whatever their state."""
+    """The number of memories of one level of sensitivity in a namespace, whatever their state."""
 
     namespace_id: int = Field(primary_key=True, foreign_key="namespace.id")
     sensitivity: str = Field(primary_key=True, sa_type=Text)
@@ -166,7 +152,7 @@ class MomentRow(_OfMemory, table=True):
 
 
 class UsageRow(_OfMemory, table=True):
-    """How often a memory was read: `accessed` by id, `recalled` as a hit."""
+    """The number of times that a memory was read: `accessed` by id, `recalled` as a hit."""
 
     accessed_count: int
     recalled_count: int
@@ -235,7 +221,7 @@ class FactRow(_Row, table=True):
 
 
 class ConsolidationRow(_OfMemory, table=True):
-    """How far a memory is consolidated: until when its days are counted, and how many of its accesses."""
+    """The progress of a memory's consolidation: until when its days are counted, and how many of its accesses."""
 
     at: datetime = Field(sa_type=UtcDateTime)
     accesses: int
@@ -286,7 +272,7 @@ class ObservationRow(_Row, table=True):
 
 
 class SourceRuleRow(_Row, table=True):
-    """What a person decided of everything that comes from one source: it is approved, or it is hidden."""
+    """A person's decision on everything that comes from one source: it is approved, or it is hidden."""
 
     namespace_id: int = Field(primary_key=True, foreign_key="namespace.id")
     source: str = Field(primary_key=True, sa_type=Text)
@@ -296,7 +282,7 @@ class SourceRuleRow(_Row, table=True):
 
 
 class WithdrawalRow(_Row, table=True):
-    """What was withdrawn, by whom and when, and how to undo that; it is kept for 30 days."""
+    """A withdrawal: its author, its time, and how to undo it; it is kept for 30 days."""
 
     __table_args__ = (_index("withdrawal", "namespace_id", "at"), {"sqlite_autoincrement": True})
 
@@ -460,7 +446,7 @@ class TokenRow(_Row, table=True):
 
 
 class StoreMetadataRow(_Row, table=True):
-    """What the store knows of itself: its embedding model, its index generation."""
+    """A property of the store itself: its embedding model, its index generation."""
 
     name: str = Field(primary_key=True, max_length=50)
     value: str = Field(sa_type=Text)

@@ -40,8 +40,10 @@ from recollect.domain.enums import (
 )
 from recollect.domain.origin import APPROVED, TOLD
 from recollect.domain.search import View
-from recollect.store.sql.dialect import Listed, any_of, folded, once, unindexed
-from recollect.store.sql.tables import AWAY, UtcDateTime, held, journal, label, memory, namespace
+from recollect.store.sql.column_types import AWAY, UtcDateTime
+from recollect.store.sql.expressions import Listed, any_of, folded, unindexed
+from recollect.store.sql.statements import once
+from recollect.store.sql.tables import held, journal, label, memory, namespace
 
 _EQUAL = ("fact_type", "category", "type", "project", "session_id", "author", "source")
 _FILES = ("files_read", "files_modified")

@@ -19,24 +19,14 @@ from recollect.domain.transfer import MemoryLink, MemoryState
 from recollect.engines.chat import Judgement
 from recollect.errors import InvalidInput, NotFound
 from recollect.store.entries import Entry, ImportedMemory
-from recollect.store.sql import mapping, moments, store_metadata
-from recollect.store.sql.dialect import count, in_batches, insert_all
-from recollect.store.sql.facts import FactWriting, origin
+from recollect.store.sql import child_tables, mapping, moments, store_metadata
+from recollect.store.sql.column_types import QUARANTINED, WITHDRAWN
+from recollect.store.sql.fact_writing import FactWriting
 from recollect.store.sql.reviews import ReviewWriting, taken_by
 from recollect.store.sql.sessions import ConsolidationWriting, forget_texts, forget_words
-from recollect.store.sql.tables import (
-    QUARANTINED,
-    WITHDRAWN,
-    held,
-    label,
-    level_of,
-    memory,
-    moment,
-    outbox,
-    request_outcome,
-    usage,
-    vector,
-)
+from recollect.store.sql.statements import count, in_batches, insert_all
+from recollect.store.sql.tables import held, label, level_of, memory, moment, outbox, request_outcome, usage, vector
+from recollect.store.sql.transaction import origin
 from recollect.store.sql.visibility import alive, of_levels, shown, visible
 
 OF_NOTHING: Final = "0"
@@ -116,9 +106,9 @@ class Writing(FactWriting, ConsolidationWriting, ReviewWriting):
         if not self._connection.execute(update(memory).where(self._is(old.id)).values(**values)).rowcount:
             raise NotFound(f"Memory {old.id} not found.")
         if "speaker" in entry.given and entry.cleared.value.speaker != old.speaker:
-            mapping.add_speakers(self._connection, self._namespace_id, [entry])
-            mapping.prune_speaker(self._connection, self._namespace_id, old.speaker)
-        mapping.replace_labels(self._connection, old.id, entry)
+            child_tables.add_speakers(self._connection, self._namespace_id, [entry])
+            child_tables.prune_speaker(self._connection, self._namespace_id, old.speaker)
+        child_tables.replace_labels(self._connection, old.id, entry)
         if moments.FIELD in entry.given:
             moments.replace(self._connection, old.id, moments.rows_of(old.id, entry))
         hidden = old.deleted_at is not None or old.merged_into is not None
@@ -128,7 +118,7 @@ class Writing(FactWriting, ConsolidationWriting, ReviewWriting):
         if entry.content_hash != old.content_hash or (revive and hidden):
             chunks = entry.chunks if self._embeds else None
             self._enqueue(old.id, embedded=chunks is not None)
-            mapping.replace_chunks(self._connection, old.id, chunks or (), entry.content_hash)
+            child_tables.replace_chunks(self._connection, old.id, chunks or (), entry.content_hash)
         self._journal(action, (old.id, strictest(old.sensitivity, level), _changed(old, entry, values)))
 
     def archive(self, old: Memory, level: Sensitivity | None = None) -> int:
@@ -200,7 +190,7 @@ class Writing(FactWriting, ConsolidationWriting, ReviewWriting):
         self._count(row.level, -1)
         replaced = (memory.c.namespace_id == self._known_id) & (memory.c.superseded_by == memory_id)
         self._replace(replaced, row.superseded_by)
-        mapping.prune_speaker(self._connection, self._namespace_id, row.speaker)
+        child_tables.prune_speaker(self._connection, self._namespace_id, row.speaker)
         self._journal(action, (memory_id, row.level, {}))
 
     def drop_old_withdrawals(self, days: int) -> list[int]:
@@ -369,19 +359,19 @@ class Writing(FactWriting, ConsolidationWriting, ReviewWriting):
         levels = {one: self._stored(entry.cleared.value.sensitivity) for one, entry, _ in new}
         for level, count_of_level in Counter(levels.values()).items():
             self._count(level, count_of_level)
-        mapping.add_speakers(connection, number, (entry for _, entry, _ in new))
-        insert_all(connection, label, (row for one, entry, _ in new for row in mapping.labels_of(one, entry)))
+        child_tables.add_speakers(connection, number, (entry for _, entry, _ in new))
+        insert_all(connection, label, (row for one, entry, _ in new for row in child_tables.labels_of(one, entry)))
         insert_all(connection, moment, (row for one, entry, _ in new for row in moments.rows_of(one, entry)))
         decided = ((one, state.standing) for one, _, state in new if state.standing)
-        insert_all(connection, label, (mapping.standing_of(one, standing) for one, standing in decided))
+        insert_all(connection, label, (child_tables.standing_of(one, standing) for one, standing in decided))
         counts = [{"memory_id": one} | {name: getattr(state, name) for name in _COUNTED} for one, _, state in new]
         insert_all(connection, usage, (row for row in counts if any(row[name] for name in _COUNTED)))
         words = {one: (levels[one], frozenset() if state.hidden else entry.words) for one, entry, state in new}
-        mapping.write_words(connection, number, words)
+        child_tables.write_words(connection, number, words)
         found = {one: entry.chunks if self._embeds else None for one, entry, state in new if not state.hidden}
         hashes = {one: entry.content_hash for one, entry, _ in new}
         model = store_metadata.model_of(store_metadata.read(connection))
-        made = (mapping.chunk_rows(one, found[one] or (), hashes[one], model) for one in found)
+        made = (child_tables.chunk_rows(one, found[one] or (), hashes[one], model) for one in found)
         insert_all(connection, vector, chain.from_iterable(made))
         queued = ({"memory_id": one, "embedded": found[one] is not None} for one in found)
         insert_all(connection, outbox, (row | {"namespace_id": number, "chunks": 0} for row in queued))
@@ -440,15 +430,15 @@ class Writing(FactWriting, ConsolidationWriting, ReviewWriting):
         return levels if at != memory_id else ()
 
     def _count(self, level: str, change: int) -> None:
-        mapping.count_memories(self._connection, self._namespace_id, level, change)
+        child_tables.count_memories(self._connection, self._namespace_id, level, change)
 
     def _write_words(self, memory_id: int, level: str, words: frozenset[str]) -> None:
-        mapping.write_words(self._connection, self._namespace_id, {memory_id: (level, words)})
+        child_tables.write_words(self._connection, self._namespace_id, {memory_id: (level, words)})
 
     def _enqueue(self, memory_id: int, *, embedded: bool) -> None:
         """Let the vector index look at the memory again; it may hold as many vectors of it as SQL does now."""
         if embedded:
-            mapping.mark_embedded(self._connection, memory_id)
+            child_tables.mark_embedded(self._connection, memory_id)
         held = count(self._connection, vector, vector.c.memory_id == memory_id)
         values = {"memory_id": memory_id, "namespace_id": self._namespace_id, "chunks": held, "embedded": embedded}
         self._connection.execute(insert(outbox).values(**values))

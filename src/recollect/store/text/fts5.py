@@ -16,19 +16,11 @@ from sqlalchemy import BindParameter, Connection, TextClause, bindparam, column,
 from recollect.domain.search import View
 from recollect.store.sql.tables import memory, store_metadata
 from recollect.store.sql.visibility import namespace_ids, of_session, run_visible, values_of
+from recollect.store.text.bm25 import LONGEST, Holders, best_visible, bm25, counted, numbers, stemmed
+from recollect.store.text.fts5_schema import DELETED_TEXT, INDEXES, LENGTHS
 from recollect.store.text.index import Term
-from recollect.store.text.schemas import DELETED_TEXT, INDEXES, LENGTHS
-from recollect.store.text.words import (
-    LONGEST,
-    Holders,
-    SqlVocabulary,
-    best_visible,
-    bm25,
-    counted,
-    numbers,
-    similar,
-    stemmed,
-)
+from recollect.store.text.spelling import similar
+from recollect.store.text.vocabulary import SqlVocabulary
 
 _TRIGRAM = table("memory_trigram", column("rowid"))
 _LIMIT: BindParameter[int] = bindparam("limit")

@@ -17,9 +17,11 @@ from sqlalchemy import table as named_table
 from recollect.domain.search import View
 from recollect.store.sql.tables import memory
 from recollect.store.sql.visibility import namespace_ids, of_session, run_visible, values_of
+from recollect.store.text.bm25 import LONGEST, Holders, best_visible, bm25, numbers
 from recollect.store.text.index import Term
-from recollect.store.text.schemas import EVERYTHING, FILLED
-from recollect.store.text.words import LONGEST, Holders, SqlVocabulary, best_visible, bm25, numbers, similar
+from recollect.store.text.postgres_schema import EVERYTHING, FILLED
+from recollect.store.text.spelling import similar
+from recollect.store.text.vocabulary import SqlVocabulary
 
 _MOST: Final = 300
 _LAST: Final = "\U0010ffff"

@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 
 from typing_extensions import override
 
-from recollect.store.folder import remove
+from recollect.store.files import remove
 from recollect.store.vectors.index import IndexAway, IndexBroken
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from sqlalchemy.exc import DatabaseError
 from recollect.errors import StoreUnusable
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database, is_damage
-from recollect.store.sql.dialect import Listed, any_of
+from recollect.store.sql.expressions import Listed, any_of
 from recollect.store.sql.mapping import IDS
 from recollect.store.sql.visibility import shown
 

@@ -20,9 +20,10 @@ from sqlalchemy import ColumnElement, Connection, Row, delete, func, select
 
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database
-from recollect.store.sql.dialect import INDEX, select_in
+from recollect.store.sql.dialect import INDEX
+from recollect.store.sql.statements import select_in
 from recollect.store.sql.visibility import shown
-from recollect.store.text.schemas import DELETED_TEXT
+from recollect.store.text.fts5_schema import DELETED_TEXT
 from recollect.store.vectors.exact import FLOAT, as_vector, vectors_of
 from recollect.store.vectors.index import VectorIndex, chunk_id
 

@@ -12,9 +12,9 @@ from sqlalchemy import Connection, delete, insert, select
 
 from recollect.store.entries import Chunk, UnembeddedMemory
 from recollect.store.sql import store_metadata, tables
+from recollect.store.sql.child_tables import chunk_rows
 from recollect.store.sql.database import Database
-from recollect.store.sql.dialect import count, insert_all
-from recollect.store.sql.mapping import chunk_rows
+from recollect.store.sql.statements import count, insert_all
 from recollect.store.sql.visibility import shown
 from recollect.store.vectors.vector_search import VectorSearch
 

@@ -20,7 +20,7 @@ from recollect.domain.search import View
 from recollect.errors import StoreUnusable
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database
-from recollect.store.sql.dialect import any_of
+from recollect.store.sql.expressions import any_of
 from recollect.store.sql.mapping import IDS
 from recollect.store.sql.visibility import HERE, namespace_ids, passing, run_visible, size, values_of
 from recollect.store.vectors.exact import CHUNKS, OF_IDS, SqlVectors, nearest_first, scan

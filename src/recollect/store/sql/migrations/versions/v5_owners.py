@@ -11,10 +11,11 @@ from sqlalchemy import Connection, Table, Text, bindparam, delete, select, type_
 
 from recollect.domain.enums import Sensitivity, owned
 from recollect.store import journal
-from recollect.store.sql.dialect import insert_all
-from recollect.store.sql.mapping import held_memories
-from recollect.store.sql.tables import QUARANTINED, fact, held, memory, memory_words, namespace, word
-from recollect.store.text.words import word_uses
+from recollect.store.sql.child_tables import held_memories
+from recollect.store.sql.column_types import QUARANTINED
+from recollect.store.sql.statements import insert_all
+from recollect.store.sql.tables import fact, held, memory, memory_words, namespace, word
+from recollect.store.text.vocabulary import word_uses
 
 revision = "5"
 down_revision = "4"

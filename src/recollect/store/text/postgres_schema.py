@@ -1,11 +1,4 @@
-"""The tables, triggers and functions of the full-text index: of SQLite, and of PostgreSQL.
-
-The text index of SQLite: FTS5 tables over `memory` and `word`, kept up to date by triggers.
-
-The view is what FTS5 reads when it rebuilds. What was softly deleted or merged into another memory is not in the index.
-How long each text is stands beside its namespace and level, so that bm25 counts only what a caller may see.
-
-The text index of PostgreSQL: the words of each memory, kept beside its row and counted by namespace, by triggers.
+"""The text index of PostgreSQL: the words of each memory, kept beside its row and counted by namespace, by triggers.
 
 Each memory has a generated `tsvector` of its words as SQLite's FTS5 would cut and stem them. `posting` holds a row for
 each word of each memory that is shown, in the order in which a search asks: a GIN index of the vectors knows no
@@ -15,69 +8,6 @@ namespaces, so that its cost would follow what all tenants store. `text_size` co
 from __future__ import annotations
 
 from typing import Final
-
-INDEXES = ("memory_text", "memory_trigram", "word_trigram")
-"""The FTS5 tables."""
-DELETED_TEXT = "deleted_text"
-"""The entry of the store's metadata that says that they still hold deleted text."""
-
-_COLUMNS = "title, subtitle, content, keywords"
-_NEW = "new.id, new.title, new.subtitle, new.content, new.keywords"
-_OLD = "old.id, old.title, old.subtitle, old.content, old.keywords"
-_SHOWN = "{row}.deleted_at IS NULL AND {row}.merged_into IS NULL"
-_LENGTH = """{row}.id, {row}.namespace_id, {row}.sensitivity,
-        length({row}.title) + length({row}.subtitle) + length({row}.content) + length({row}.keywords)"""
-_PUT = f"""INSERT INTO memory_text(rowid, {_COLUMNS}) SELECT {_NEW} WHERE {_SHOWN.format(row="new")};
-    INSERT INTO memory_trigram(rowid, {_COLUMNS}) SELECT {_NEW} WHERE {_SHOWN.format(row="new")};
-    INSERT INTO text_length SELECT {_LENGTH.format(row="new")} WHERE {_SHOWN.format(row="new")};"""
-_TAKE = f"""INSERT INTO memory_text(memory_text, rowid, {_COLUMNS})
-        SELECT 'delete', {_OLD} WHERE {_SHOWN.format(row="old")};
-    INSERT INTO memory_trigram(memory_trigram, rowid, {_COLUMNS})
-        SELECT 'delete', {_OLD} WHERE {_SHOWN.format(row="old")};
-    DELETE FROM text_length WHERE memory_id = old.id;"""
-
-LENGTHS = f"SELECT {_LENGTH.format(row='memory')} FROM memory WHERE {_SHOWN.format(row='memory')}"
-"""What `text_length` holds."""
-_HELD = "SELECT * FROM text_length"
-_COUNTED = "SELECT * FROM text_size WHERE memories != 0"
-_SIZES = "SELECT namespace_id, sensitivity, count(*), sum(length) FROM text_length GROUP BY namespace_id, sensitivity"
-LENGTHS_DIFFER = "SELECT " + " OR ".join(
-    f"EXISTS ({one} EXCEPT {two})"
-    for one, two in ((_HELD, LENGTHS), (LENGTHS, _HELD), (_COUNTED, _SIZES), (_SIZES, _COUNTED))
-)
-"""Says whether the lengths, or their sums, are not those of the memories."""
-
-SQLITE_SCHEMA = (
-    f"CREATE VIEW memory_document AS SELECT id, {_COLUMNS} FROM memory WHERE {_SHOWN.format(row='memory')}",
-    f"""CREATE VIRTUAL TABLE memory_text USING fts5({_COLUMNS},
-    content='memory_document', content_rowid='id', tokenize='porter unicode61 remove_diacritics 2')""",
-    "CREATE VIRTUAL TABLE memory_text_place USING fts5vocab(memory_text, instance)",
-    f"""CREATE VIRTUAL TABLE memory_trigram USING fts5({_COLUMNS},
-    content='memory_document', content_rowid='id', tokenize='trigram', detail='none')""",
-    """CREATE VIRTUAL TABLE word_trigram USING fts5(text,
-    content='word', content_rowid='id', tokenize='trigram')""",
-    """CREATE TABLE text_length (memory_id INTEGER PRIMARY KEY, namespace_id INTEGER NOT NULL,
-    sensitivity TEXT NOT NULL, length INTEGER NOT NULL)""",
-    """CREATE TABLE text_size (namespace_id INTEGER NOT NULL, sensitivity TEXT NOT NULL, memories INTEGER NOT NULL,
-    length INTEGER NOT NULL, PRIMARY KEY (namespace_id, sensitivity))""",
-    """CREATE TRIGGER text_length_insert AFTER INSERT ON text_length BEGIN
-    INSERT INTO text_size VALUES (new.namespace_id, new.sensitivity, 1, new.length) ON CONFLICT DO UPDATE
-        SET memories = memories + 1, length = length + excluded.length; END""",
-    """CREATE TRIGGER text_length_delete AFTER DELETE ON text_length BEGIN
-    UPDATE text_size SET memories = memories - 1, length = length - old.length
-        WHERE namespace_id = old.namespace_id AND sensitivity = old.sensitivity; END""",
-    f"CREATE TRIGGER memory_text_insert AFTER INSERT ON memory BEGIN {_PUT} END",
-    f"CREATE TRIGGER memory_text_delete AFTER DELETE ON memory BEGIN {_TAKE} END",
-    # One trigger takes and puts, because SQLite leaves open in which order two of them would run.
-    f"""CREATE TRIGGER memory_text_update AFTER UPDATE OF {_COLUMNS}, namespace_id, sensitivity, deleted_at, merged_into
-    ON memory BEGIN {_TAKE} {_PUT} END""",
-    """CREATE TRIGGER word_trigram_insert AFTER INSERT ON word
-    BEGIN INSERT INTO word_trigram(rowid, text) VALUES (new.id, new.text); END""",
-    """CREATE TRIGGER word_trigram_delete AFTER DELETE ON word
-    BEGIN INSERT INTO word_trigram(word_trigram, rowid, text) VALUES ('delete', old.id, old.text); END""",
-)
-"""The statements that make the index."""
-
 
 EVERYTHING: Final = "title || E'\\n' || subtitle || E'\\n' || content || E'\\n' || keywords"
 """The text in which pieces are looked for, as the index of its trigrams has it."""

@@ -1,0 +1,66 @@
+"""Compare the rights in the tables of accounts with the journal: a right written by hand has no line in it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sqlalchemy import Connection, func, or_, select
+
+from recollect.domain.enums import Role
+from recollect.store.sql.accounts import ACCOUNTS, registered_projects
+from recollect.store.sql.tables import account, journal, membership, project_membership, team, token
+
+
+def unknown_roles(connection: Connection) -> int:
+    """Return how many roles of users and tokens are none that Recollect knows."""
+    columns = (membership.c.role, project_membership.c.role, token.c.role)
+    foreign = (select(func.count()).where(one.not_in(list(Role))) for one in columns)
+    return sum(connection.execute(each).scalar_one() for each in foreign)
+
+
+def never_granted(connection: Connection) -> list[str]:
+    """Name the users, roles, projects and tokens in the tables that do not follow from the lines of the journal."""
+    users = select(account.c.name, account.c.admin).where(account.c.disabled_at.is_(None))
+    member = select(team.c.name, account.c.name, membership.c.role).select_from(membership)
+    member = member.join(team, team.c.id == membership.c.team_id).join(account, account.c.id == membership.c.account_id)
+    tokens = select(token.c.prefix, account.c.name, token.c.role).join(account, account.c.id == token.c.account_id)
+    there: set[tuple[Any, ...]] = {("user", *one) for one in connection.execute(users)}
+    there |= {("role", name, "", user, role) for name, user, role in connection.execute(member)}
+    there |= {("token", *one) for one in connection.execute(tokens.where(token.c.revoked_at.is_(None)))}
+    for one in registered_projects(connection, None):
+        there |= {("project", one.team, one.project, one.private)}
+        there |= {("role", one.team, one.project, user, str(role)) for user, role in one.members.items()}
+    return sorted(" ".join(filter(None, what[:-1])) for what in there - _granted(connection))
+
+
+def _granted(connection: Connection) -> set[tuple[Any, ...]]:
+    """Return what the lines of the journal on users, teams, projects and tokens come to."""
+    query = select(journal.c.namespace, journal.c.action, journal.c.changes).where(journal.c.memory_id.is_(None))
+    of_teams = or_(journal.c.namespace == ACCOUNTS, journal.c.namespace.startswith("team:"))
+    held: dict[tuple[Any, ...], Any] = {}
+    disabled: set[str] = set()
+    for one in connection.execute(query.where(of_teams).order_by(journal.c.id)):
+        name, told = one.namespace.removeprefix("team:"), dict(one.changes)
+        user, project = str(told.get("user")), told.get("project")
+        match one.action:
+            case "add_user":
+                held["user", user] = told["admin"]
+            case "disable_user" | "enable_user":
+                (disabled.add if one.action == "disable_user" else disabled.discard)(user)
+            case "grant_team":
+                held["role", name, "", user] = told["role"]
+            case "revoke_team":
+                for key in [key for key in held if key[:2] == ("role", name) and key[3] == user]:
+                    del held[key]
+            case "put_project":
+                held["project", name, told["project"]] = told["private"]
+            case "grant_project":
+                held["role", name, project, user] = told["role"]
+            case "revoke_project":
+                held.pop(("role", name, project, user), None)
+            case "add_token" | "invite_user":
+                held["token", told["prefix"], user] = told.get("role")
+            case "revoke_token":
+                for key in [key for key in held if key[:2] == ("token", told["prefix"])]:
+                    del held[key]
+    return {(*key, value) for key, value in held.items() if key[0] != "user" or key[1] not in disabled}
