@@ -10,6 +10,7 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Any, Final
 
+from recollect.text.separators import SEPARATORS, gap
 from recollect.text.writing_systems import orderly
 
 _SUSPECT = re.compile(
@@ -64,8 +65,8 @@ def neutral(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Return a text without the characters that nobody sees."""
-    return _UNSEEN.sub("", text)
+    """Return a text without the characters that nobody sees; what ends a line or a page leaves a space."""
+    return _UNSEEN.sub("", SEPARATORS.sub(gap, text))
 
 
 def neutral_json(body: Mapping[str, Any]) -> dict[str, Any]:
