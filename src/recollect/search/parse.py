@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from recollect.text import writing_systems
 from recollect.text.entities import name_words
-from recollect.text.terms import LONGEST_WORD, STOP_WORDS, distinct
+from recollect.text.terms import LONGEST_WORD, STOP_WORDS, contracted_negations, distinct, without_contractions
 from recollect.text.writing_systems import fold
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def parse(query: str) -> ParsedQuery:
     names = [one for one in _COMPOUND.findall(folded) if not one.isalnum() and len(one) <= LONGEST_WORD * 4]
     names += [run for run in writing_systems.runs(folded) if len(run) <= LONGEST_WORD]
     names += emoji if words else ()
+    names += () if _telling(folded) else contracted_negations(folded)
     return ParsedQuery(
         text=query,
         model_text=writing_systems.in_words(query),
@@ -82,9 +83,18 @@ def parse(query: str) -> ParsedQuery:
 
 def _words(folded: str) -> list[str]:
     """Return the distinct words that carry meaning; all words where none does."""
+    return _telling(folded) or _distinct(without_contractions(folded, negations=False))
+
+
+def _telling(folded: str) -> list[str]:
+    """Return the distinct words that carry meaning."""
+    found = _distinct(without_contractions(folded))
+    return [word for word in found if word not in STOP_WORDS and not writing_systems.is_lone(word)]
+
+
+def _distinct(folded: str) -> list[str]:
     found = distinct(writing_systems.words(folded, every=False), _MOST_WORDS)
-    every = [word for word in found if len(word) <= LONGEST_WORD]
-    return [word for word in every if word not in STOP_WORDS and not writing_systems.is_lone(word)] or every
+    return [word for word in found if len(word) <= LONGEST_WORD]
 
 
 def _phrases(texts: Iterable[str], most: int | None = None) -> tuple[Phrase, ...]:
