@@ -44,9 +44,8 @@ STOP_WORDS = frozenset(
 
 _APOSTROPHE = "['’‘ʼ＇]"
 _NEGATION = re.compile(rf"\b[a-z]+n{_APOSTROPHE}t\b", re.IGNORECASE)
-_CUT_OFF = re.compile(
-    rf"(?<=\w){_APOSTROPHE}(?:[a-z]|re|ve|ll)\b|\b(?:[a-z]|qu){_APOSTROPHE}(?=[^\W\d_])", re.IGNORECASE
-)
+_ENDING = rf"{_APOSTROPHE}(?:[a-z]|re|ve|ll)\b"
+_CUT_OFF = re.compile(rf"(?<=\w){_ENDING}|\b(?:[a-z]|qu)(?!{_ENDING}){_APOSTROPHE}(?=[^\W\d_])", re.IGNORECASE)
 
 _stemmer = Stemmer("porter")
 
