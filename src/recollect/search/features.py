@@ -15,7 +15,7 @@ from recollect.search import rank
 from recollect.search.budget import Proximity
 from recollect.search.candidates import Found, SearchTerms, best_weight, search
 from recollect.search.parse import ParsedQuery, parse
-from recollect.text.terms import STOP_WORDS, questions, stem, without_contractions
+from recollect.text.terms import STOP_WORDS, questions, stem
 from recollect.text.writing_systems import fold
 
 if TYPE_CHECKING:
@@ -106,8 +106,7 @@ def _late_interaction(app: App, found: Found, ids: Sequence[int]) -> dict[int, L
     embedding, weights = found.embedding, found.terms.weights
     if embedding is None or not ids:
         return {}
-    text = without_contractions(found.text)
-    words = {place: fold(word[0]) for word in _WORD.finditer(text) for place in range(*word.span())}
+    words = {place: fold(word[0]) for word in _WORD.finditer(found.text) for place in range(*word.span())}
     tokens = [words.get(start, "") for start, _ in embedding.spans]
     telling = [number for number, word in enumerate(tokens) if word and word not in STOP_WORDS]
     kept = telling or list(range(len(tokens)))

@@ -10,7 +10,7 @@ from recollect.domain.requests import Caller
 from recollect.doors.handlers import perform
 
 ADA = Caller(user="ada", team="crew", project="engine")
-FOLD = "<details class=\"closest\""
+FOLD = '<details class="closest"'
 LABEL = "<summary>Closest, but probably not relevant</summary>"
 
 
