@@ -24,7 +24,9 @@ from recollect.search.parse import ParsedQuery, Phrase, parse
 from recollect.search.visibility import view_of
 from recollect.store.text.index import Term
 from recollect.store.vectors.index import SCANNED_AWAY
+from recollect.text import short_forms
 from recollect.text.entities import named_speakers, transcript_speakers, without_names
+from recollect.text.short_forms import plural
 from recollect.text.terms import forms, is_english, stem
 from recollect.text.writing_systems import certainty, is_dense, is_latin
 
@@ -42,6 +44,7 @@ _JOINED = 0.8
 _SPLIT = 0.9
 _DOUBT = 0.5
 _INFLECTED = 0.9
+_SHORT_FORM = 0.9
 _MOST_SPLITS = 8
 _MOST_PIECES = 4
 _SHORTEST, _LONGEST = 5, 40
@@ -50,11 +53,15 @@ _GAP = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """How `words` of a query, `written` so in it, may be spelt in the store: likeliest first, weights below 1."""
+    """How `words` of a query, `written` so in it, may be spelt in the store: likeliest first, weights below 1.
+
+    `uses` says of a short form in how many memories its other form may stand.
+    """
 
     written: str
     words: tuple[str, ...]
     spellings: tuple[Term, ...]
+    uses: int = 0
 
 
 def joined_words(query: ParsedQuery) -> dict[str, Phrase]:
@@ -63,6 +70,23 @@ def joined_words(query: ParsedQuery) -> dict[str, Phrase]:
     compounds |= {_GAP.sub("", word): Phrase(word, (word,)) for word in query.words if _GAP.search(word)}
     found = {one.text.replace(" ", ""): one for one in query.pairs} | compounds
     return {joined: phrase for joined, phrase in found.items() if not joined.isdigit()}
+
+
+def short_form_expansions(
+    query: ParsedQuery, others: Mapping[str, Sequence[str]], held: Mapping[str, int]
+) -> list[Expansion]:
+    """Return the expansions of short forms, and of what has one, to their other forms that are stored.
+
+    `others` has these forms by what is written, `held` in how many memories each of their words stands.
+    """
+    found = []
+    for written, forms_of in others.items():
+        uses = {one: min(held[piece] for piece in one.split()) for one in forms_of}
+        spellings = tuple(Term(one, _SHORT_FORM) for one, count in uses.items() if count)
+        words = tuple(word for word in written.split() if word in query.words)
+        if words and spellings:
+            found.append(Expansion(written, words, spellings, max(uses.values())))
+    return found
 
 
 def expansions(
@@ -334,8 +358,17 @@ def search_terms(app: App, query: ParsedQuery, view: View) -> SearchTerms:
     size = app.text.size(view)
     alike = {word: forms(word) for word in query.words}
     joined = joined_words(query)
-    stored = app.text.frequencies([*joined, *(one for found in alike.values() for one in found)], view)
+    others = short_forms.other_forms(query.text)
+    pieces = {
+        piece: (*forms(piece), plural(piece)) for found in others.values() for one in found for piece in one.split()
+    }
+    asked = [*joined, *(one for found in (*alike.values(), *pieces.values()) for one in found)]
+    stored = app.text.frequencies(asked, view)
     uses = {word: count for word, found in alike.items() if (count := sum(stored.get(one, 0) for one in found))}
+    held = {piece: sum(stored.get(one, 0) for one in found) for piece, found in pieces.items()}
+    shortened = short_form_expansions(query, others, held)
+    for one in shortened:  # a short form is as rare as what it is short for
+        uses |= {word: one.uses for word in one.words if word not in uses}
     rare = sorted(query.words, key=lambda word: uses.get(word, 0))
     sure = [word for word in rare if word in uses or not is_dense(word)]
     telling = [word for word in sure if size < _LARGE or uses.get(word, 0) <= _COMMON * size]
@@ -351,7 +384,7 @@ def search_terms(app: App, query: ParsedQuery, view: View) -> SearchTerms:
     expanded = expansions(app, query, unknown, joined, view)
     compounds = query.compounds[:_MOST_TERMS]
     terms = [Term(text) for text in (*telling, *(one.text for one in compounds))]
-    terms += [one for expansion in expanded for one in expansion.spellings]
+    terms += [one for expansion in (*shortened, *expanded) for one in expansion.spellings]
     partial = [one for one in compounds if not uses.keys() >= set(one.words)]
     partial += [Phrase(word, (word,)) for word in unknown if not word.isascii()]
     corrections = [(one.written, one.spellings[0]) for one in expanded]
@@ -359,7 +392,7 @@ def search_terms(app: App, query: ParsedQuery, view: View) -> SearchTerms:
         terms=tuple(dict.fromkeys(terms)),
         weights=weights,
         known=frozenset(stem(word) for word in rare if word in uses),
-        spellings={word: one.spellings for one in reversed(expanded) for word in one.words},
+        spellings={word: one.spellings for one in reversed((*shortened, *expanded)) for word in one.words},
         size=size,
         partial=tuple({one.text: one for one in partial}.values()),
         corrections=tuple(
