@@ -368,11 +368,22 @@ class Inspect(Request):
 
 
 class Listing(Wide):
-    """Which memories to list, in which order; `offset` skips what an earlier page has shown."""
+    """Which memories to list, in which order; behind `after`, where the page before ended, none is missed.
+
+    `offset` skips as many as an earlier page has shown, which may be others by now.
+    """
 
     limit: fields.Limit = 20
     offset: fields.Offset = 0
+    after: fields.Label = Field(default=None, description="Where the page before ended. Its answer says it")
     order: Annotated[Order, BeforeValidator(lower)] = Field(default=Order.UPDATED, description="Which ones come first")
+
+    @field_validator("after")
+    @classmethod
+    def _not_beside_offset(cls, after: str | None, info: ValidationInfo) -> str | None:
+        if after is not None and info.data.get("offset"):
+            raise ValueError("must not be given together with `offset`")
+        return after
 
 
 class ByFile(Listing):

@@ -38,7 +38,7 @@ def print_answer(result: Any, offset: int = 0, *, why: bool = False) -> None:
                 print_line(note)
         case results.Listed():
             print_memories(result.memories)
-            print_line(page_line(len(result.memories), result.total, offset))
+            print_line(_page_line(result, offset))
             _notes(result.notes)
         case results.FactsFound():
             _facts(result)
@@ -129,6 +129,12 @@ def print_status(body: dict[str, Any]) -> None:
             "requests": f"{body['requests']}, the last one {body['idle_seconds']:.0f} s ago",
         }
     )
+
+
+def _page_line(found: results.Listed, offset: int) -> str:
+    """Say which part of a list is shown, and where the next page begins."""
+    line = page_line(len(found.memories), found.total, offset)
+    return f"{line.partition('.')[0]}. More: add `--after {found.after}`." if found.after else line
 
 
 def _recalled(found: results.Recalled, *, why: bool) -> None:
