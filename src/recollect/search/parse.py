@@ -13,17 +13,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
-from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from datetime import datetime, time, timedelta
+from typing import Final, NamedTuple
 
+from recollect.search import date_reader
 from recollect.text import writing_systems
 from recollect.text.entities import name_words
 from recollect.text.terms import LONGEST_WORD, STOP_WORDS, contracted_negations, distinct, without_contractions
 from recollect.text.writing_systems import fold
-
-if TYPE_CHECKING:
-    from dateparser.date import DateDataParser
 
 _COMPOUND = re.compile(r"[^\W_](?:[\w./:@#+\\-]*[^\W_])?")
 _IDENTIFIER = re.compile(r"[_/\\#@]|::|[a-z]{2}\.[a-z]|[a-z][A-Z]|[^\W\d_]\W?\d|\d\W?[^\W\d_]|\d{4}")
@@ -185,7 +182,7 @@ def _in_year(day: datetime, year: int) -> datetime:
 
 def _read(text: str, now: datetime, *, yearly: bool) -> Period | None:
     """Return the period of one expression; None where there is no such day."""
-    found = _reader(now.date()).get_date_data(text)
+    found = date_reader.of_query(now.date()).get_date_data(text)
     if found.date_obj is None:
         return None
     return period_of(found.date_obj, found.period, yearly=yearly)
@@ -203,13 +200,3 @@ def period_of(moment: datetime, unit: str | None, *, yearly: bool = False) -> Pe
         first = day.replace(month=1, day=1)
         return Period(first, (first.replace(year=first.year + 1) - first).days)
     return Period(day, 1, yearly)
-
-
-@lru_cache(maxsize=2)
-def _reader(today: date) -> DateDataParser:
-    from dateparser.date import DateDataParser
-
-    base = datetime.combine(today, time(hour=12))
-    return DateDataParser(
-        languages=["en"], settings={"RELATIVE_BASE": base, "PREFER_DATES_FROM": "past", "DATE_ORDER": "DMY"}
-    )

@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import re
 from datetime import date, datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from recollect.domain import calendar
+from recollect.search import date_reader
 from recollect.search.parse import COUNT, YEAR, period_of
-
-if TYPE_CHECKING:
-    from dateparser.date import DateDataParser
 
 _COUNTED: Final = re.compile(
     rf"\b(?:{COUNT}|few|couple|fortnight)\b.{{0,80}} ago$|^in (?:{COUNT})\b|^(?:{COUNT}) [a-z]+$"
@@ -49,16 +47,9 @@ def in_words(day: date) -> str:
 
 def date_order(locale: str) -> str:
     """Return the order of a locale such as `en_GB.UTF-8`: `DMY`, `MDY` or `YMD`, an empty text where it is unknown."""
-    from dateparser.languages.loader import default_loader
-
     if not (named := _LANGUAGE.match(locale)):
         return ""
-    for name in filter(None, (named[2] and f"{named[1]}-{named[2]}", named[1])):
-        try:
-            return str(default_loader.get_locale(name).info.get("date_order") or "")
-        except ValueError:  # none of that name
-            continue
-    return ""
+    return (named[2] and date_reader.order_of(f"{named[1]}-{named[2]}")) or date_reader.order_of(named[1])
 
 
 def day_in_figures(text: str, order: str) -> Figures | None:
@@ -93,7 +84,7 @@ def named_moment(text: str, now: datetime, *, end: bool = False, ahead: bool = F
     if _FIGURES.fullmatch(words) and not _PLAIN_FIGURES.fullmatch(words):
         return None
     naive = now.replace(tzinfo=None)
-    found = _reader(naive, ahead=ahead).get_date_data(words)
+    found = date_reader.of_typed(naive, ahead=ahead).get_date_data(words)
     if found.date_obj is None:
         return None
     counted = bool(_COUNTED.search(words))
@@ -105,11 +96,3 @@ def named_moment(text: str, now: datetime, *, end: bool = False, ahead: bool = F
         period = period_of(found.date_obj, "day" if counted else found.period)
         days = calendar.days(period.first.date(), period.days)
     return days.last if end else days.first
-
-
-def _reader(now: datetime, *, ahead: bool) -> DateDataParser:
-    from dateparser.date import DateDataParser
-
-    side = "future" if ahead else "past"
-    settings = {"RELATIVE_BASE": now, "PREFER_DATES_FROM": side, "DATE_ORDER": "DMY", "RETURN_TIME_AS_PERIOD": True}
-    return DateDataParser(languages=["en"], settings=settings)
