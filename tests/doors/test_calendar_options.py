@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from callers import ADA
-from recollect import App, Settings
+from clock import Clock
+from recollect import App
 from recollect.doors.handlers import perform
 
 EDGES = ("Pacific/Kiritimati", "Etc/GMT+12", "Asia/Tokyo", "America/New_York")  # one is on another day than UTC
@@ -55,13 +56,27 @@ def test_figures_are_read_in_the_order_of_the_locale(typed: Typed) -> None:
     assert typed("remember", "x", "--expires", "31/02/2031", LC_ALL="en_GB").code == 2
 
 
-def test_an_operation_reads_days_in_the_zone_of_its_caller(app: App, settings: Settings) -> None:
-    """A request that comes as JSON means days of the caller's zone, and a question about today does too."""
+def test_an_operation_reads_days_in_the_zone_of_its_caller(app: App) -> None:
+    """A request that comes as JSON means days of the caller's zone."""
     perform(app, "remember", {"content": "We chose Redis for the queue", "observed_at": "2026-11-29T01:30"}, tokyo())
     for since, until, count in (("2026-11-29", "2026-11-29", 1), ("2026-11-28", "2026-11-28", 0)):
         asked = {"since": since, "until": until}
         assert perform(app, "list_memories", asked, tokyo()).total == count
         assert perform(app, "list_memories", asked, ADA.model_copy(update={"zone": "UTC"})).total == 1 - count
+
+
+def test_a_question_about_today_means_the_day_of_its_caller(app: App, clock: Clock) -> None:
+    """What was decided on the same day there comes first, though it was another day in UTC."""
+    for text, moment in (
+        ("I decided to keep the cron job", datetime(2026, 11, 24, 9, tzinfo=UTC)),
+        ("I decided to drop the cron job", datetime(2026, 11, 28, 16, tzinfo=UTC)),
+    ):
+        clock.now = moment
+        perform(app, "remember", {"content": text}, tokyo())
+    clock.now = datetime(2026, 11, 28, 16, 43, tzinfo=UTC)
+    found = perform(app, "recall", {"query": "what did I decide today"}, tokyo()).hits
+    assert found[0].memory.content == "I decided to drop the cron job"
+    assert (found[0].parts["period"] > 0, found[0].match >= 0.2) == (True, True)
 
 
 def tokyo() -> Any:

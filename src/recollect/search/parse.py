@@ -59,7 +59,7 @@ class ParsedQuery:
 
 def parse(query: str) -> ParsedQuery:
     """Take a query apart."""
-    folded = fold(query)
+    folded = _without_time(fold(query))
     words, emoji = _words(folded), writing_systems.emoji(query)
     names = [one for one in _COMPOUND.findall(folded) if not one.isalnum() and len(one) <= LONGEST_WORD * 4]
     names += [run for run in writing_systems.runs(folded) if len(run) <= LONGEST_WORD]
@@ -76,6 +76,12 @@ def parse(query: str) -> ParsedQuery:
             [fold(one) for one in _COMPOUND.findall(query) if _IDENTIFIER.search(one) and not _DATE_LIKE.fullmatch(one)]
         ),
     )
+
+
+def _without_time(folded: str) -> str:
+    """Return a query without a time relative to now, which no memory says, unless it asks for nothing else."""
+    timeless = _FROM_NOW.sub(" ", folded)
+    return timeless if _telling(without_contractions(timeless)) else folded
 
 
 def _words(folded: str) -> list[str]:
@@ -113,17 +119,22 @@ COUNT: Final = r"\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|el
 YEAR: Final = r"(?:19|20)\d\d"
 _DAY: Final = r"[0-3]?\d(?:st|nd|rd|th)?(?!\w)"
 _IN_MONTH: Final = rf"(?:{_DAY} (?:of )?)?(?:{_MONTHS})\b(?: {_DAY})?(?:,? (?:of )?{YEAR}\b)?"
+_RELATIVE: Final = (
+    rf"(?:{COUNT}) (?:day|week|month|year)s? ago\b",
+    r"(?:last|this) (?:week|month|year)\b",
+    r"(?:the day before )?yesterday\b|today\b",
+)
 _FORMS: Final = (
     rf"{YEAR}-\d\d-\d\d\b|{YEAR}-\d\d\b(?!-)",
     r"\d{1,2}\.\d{1,2}\.(?:19|20)\d\d\b",
-    rf"(?:{COUNT}) (?:day|week|month|year)s? ago\b",
-    rf"(?:last|this) (?:week|month|year|{_DAYS})\b",
-    r"(?:the day before )?yesterday\b|today\b",
+    *_RELATIVE,
+    rf"(?:last|this) (?:{_DAYS})\b",
     rf"(?<=\bon )(?:{_DAYS})\b|(?<=\bsince )(?:{_DAYS})\b",
     _IN_MONTH,
     rf"(?<=\bin ){YEAR}\b|(?<=\bof ){YEAR}\b|(?<=\bfrom ){YEAR}\b|(?<=\bduring ){YEAR}\b",
 )
 _NAMED = re.compile(rf"\b(?:{'|'.join(_FORMS)})", re.IGNORECASE)
+_FROM_NOW = re.compile(rf"\b(?:{'|'.join(_RELATIVE)})", re.IGNORECASE)
 _WITH_YEAR = re.compile(rf"\b{YEAR}\b")
 _MONTH = re.compile(rf"\b(?:{_MONTHS})\b", re.IGNORECASE)
 _VERB = re.compile(r"may\b(?! \d)", re.IGNORECASE)  # unless a preposition stands before it
