@@ -45,7 +45,7 @@ def test_a_query_of_stop_words_keeps_them() -> None:
     ],
 )
 def test_a_time_relative_to_now_is_no_word(query: str, words: tuple[str, ...]) -> None:
-    """No memory says such a time, so it goes unless nothing else was asked; a day of the week, a month or a date stays."""
+    """No memory says such a time, so it goes unless nothing else was asked; a weekday, a month or a date stays."""
     assert parse(query).words == words
 
 
