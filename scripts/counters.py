@@ -37,7 +37,7 @@ FRAMEWORKS = PACKAGE + "frameworks/"
 HEAVY["anthropic"] = (PACKAGE + "engines/chat.py", FRAMEWORKS + "anthropic.py")
 HEAVY["langgraph"] = FRAMEWORKS + "langgraph.py"
 HEAVY |= dict.fromkeys(("watchfiles", "pathspec"), PACKAGE + "transfer/watching.py")
-HEAVY["dateparser"] = PACKAGE + "search/parse.py"
+HEAVY["dateparser"] = PACKAGE + "search/date_reader.py"
 HEAVY |= dict.fromkeys(ENGINES, PACKAGE + "engines/")
 HEAVY |= dict.fromkeys(("markdown_it", "yaml"), PACKAGE + "transfer/markdown.py")
 # Every command, hook and client waits for these: what only some of them need waits inside a function.

@@ -77,7 +77,7 @@ made from the program by `scripts/reference.py`.
 """
 _SUBJECTS: Final = {
     "The store": "home memory_db on_secret retention max_memories inbox_days journal_mirror daemon idle_minutes",
-    "Who asks": "user team project",
+    "Who asks": "user team project time_zone",
     "Models": "model models_dir rerank embedding_url embedding_key",
     "A team's server, on each client": "url token insecure",
     "A team's server, where it runs": "database_url chroma_url max_body_mib requests_per_minute workers metrics_token",

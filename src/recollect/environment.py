@@ -16,10 +16,15 @@ from recollect import process
 
 PREFIX: Final = process.PREFIX
 IN_FILE: Final = process.IN_FILE
+LOCALE: Final = ("LC_ALL", "LC_TIME", "LANG")
+"""What tells a program how dates are written; what is set first counts."""
 _TERMINAL: Final = frozenset(
-    ("COLORTERM", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "TERM", "TZ", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
+    (
+        *("COLORTERM", "COLUMNS", "FORCE_COLOR", "LINES", "NO_COLOR", "TERM", "TZ", "TTY_COMPATIBLE"),
+        *("TTY_INTERACTIVE", *LOCALE),
+    )
 )
-"""What tells a program how to print, and by which clock."""
+"""What tells a program how to print, by which clock, and how dates are written."""
 
 
 class Surroundings(NamedTuple):

@@ -102,6 +102,17 @@ def user() -> str:
         return "local"
 
 
+def time_zone() -> str:
+    """Return the name of the machine's time zone, an empty text where nothing names it."""
+    if text := os.environ.get("TZ", "").removeprefix(":"):
+        return text.rpartition("zoneinfo/")[2]
+    try:
+        folder, _, name = os.readlink("/etc/localtime").rpartition("zoneinfo/")  # noqa: PTH115 - pathlib takes long
+    except OSError:
+        folder = name = ""
+    return name if folder else _first_line("/etc/timezone")
+
+
 def home(given: str, told: Mapping[str, str]) -> str:
     """Return the data folder as the settings would find it, without checking it."""
     folder = given or told.get(f"{PREFIX}HOME", "~/.recollect")

@@ -13,8 +13,9 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from recollect import process
+from recollect.domain.calendar import machine_zone
 from recollect.domain.enums import OnSecret, Retention
-from recollect.domain.fields import MAX_DAYS
+from recollect.domain.fields import MAX_DAYS, check_zone
 from recollect.domain.lifecycle import LifecycleSettings
 from recollect.domain.requests import Caller
 from recollect.environment import IN_FILE, PREFIX, check_token, named, parse, system_user, variables, working_folder
@@ -77,6 +78,10 @@ class Settings(LifecycleSettings):
         default_factory=_project_here,
         description="Project in which you ask, such as `github.com/acme/shop`. Default: the one named by `project "
         "set`, else the repository around the working folder, by its remote, else that folder.",
+    )
+    time_zone: str = Field(
+        default="",
+        description="Time zone in which your days begin, such as `Europe/Berlin`. Default: that of the machine.",
     )
     model: str = Field(
         default="notes-MiniLM-L6-v2",
@@ -225,6 +230,11 @@ class Settings(LifecycleSettings):
     def _credential(cls, token: str) -> str:
         return check_token(token)
 
+    @field_validator("time_zone")
+    @classmethod
+    def _zone(cls, name: str) -> str:
+        return check_zone(name)
+
     @field_validator("memory_db")
     @classmethod
     def _file(cls, database: Path | None) -> Path | None:
@@ -270,7 +280,7 @@ class Settings(LifecycleSettings):
     @property
     def caller(self) -> Caller:
         """Return who speaks when a door knows nobody else."""
-        return Caller(user=self.user, team=self.team, project=self.project)
+        return Caller(user=self.user, team=self.team, project=self.project, zone=self.time_zone or machine_zone())
 
 
 def variable(name: str) -> str:

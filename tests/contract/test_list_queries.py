@@ -13,6 +13,7 @@ from callers import EVERY_LEVEL
 from entries import make_entry
 from recollect.domain.enums import Concept, EntityType, FactType, ObservationType, Order, Sensitivity
 from recollect.domain.results import Entity
+from recollect.errors import InvalidInput
 
 HERE = "project:crew/engine"
 THERE = "team:crew"
@@ -117,3 +118,56 @@ def test_stats_count_what_is_seen(store: Any) -> None:
     assert (stats.expired, stats.deleted, stats.superseded, stats.merged) == (1, 1, 1, 1)
     assert (stats.oldest_at, stats.newest_at) == (store.clock(), store.clock())
     assert store.records.stats(store.view("user:nobody")).memories == 0
+
+
+def paged(store: Any, order: Order, beside: Any, limit: int = 7) -> list[list[int]]:
+    """Return the pages of a list, between which something else happens."""
+    pages, after = [], None
+    while True:
+        page, after = store.records.list_page(store.view(), order, limit, after)
+        pages.append(page)
+        if after is None:
+            return pages
+        store.clock.pass_days(0.001)
+        beside(len(pages))
+
+
+@pytest.mark.parametrize("order", Order)
+def test_pages_behind_each_other_are_the_list(store: Any, order: Order) -> None:
+    """While nothing changes, the pages are the whole list in its order, each memory once."""
+    filled(store)
+    pages = paged(store, order, lambda _: None)
+    assert [one for page in pages for one in page] == store.records.list_ids(store.view(), order, 100, 0)
+
+
+@pytest.mark.parametrize("order", Order)
+def test_no_page_misses_a_memory_while_others_write(store: Any, order: Order) -> None:
+    """What is changed, used, deleted or new between two pages neither hides another memory nor repeats it."""
+    ids = filled(store)
+    chance = random.Random(7)
+    changed, gone = set[int](), set[int]()
+
+    def beside(_: int) -> None:
+        one, used, deleted = chance.sample(sorted(set(ids) - gone - changed), 3)
+        with store.records.writing(HERE, "ada") as transaction:
+            transaction.update(store.one(one), make_entry(f"once more {one}", at=store.clock()), "update")
+        store.records.touch([used], store.clock(), accessed=True)
+        store.delete(deleted)
+        changed.update((one, used) if order is Order.USED else (one,))
+        gone.add(deleted)
+        if len(gone) < 3:
+            store.add(f"new {one}")
+
+    pages = paged(store, order, beside, limit=6)
+    shown = [one for page in pages for one in page]
+    assert set(ids) - gone <= set(shown)
+    assert {one for one in ids if shown.count(one) > 1} <= changed
+
+
+def test_a_place_of_another_list_is_refused(store: Any) -> None:
+    """A place that no page has named is a clear error, and so is that of another order."""
+    filled(store)
+    place = store.records.list_page(store.view(), Order.NEWEST, 5)[1]
+    for order, after in ((Order.NEWEST, "soon"), (Order.NEWEST, "1_2"), (Order.NEWEST, "9" * 40), (Order.USED, place)):
+        with pytest.raises(InvalidInput, match="Invalid after: Must be where a page of the same order ended"):
+            store.records.list_page(store.view(), order, 5, after)

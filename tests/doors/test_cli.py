@@ -143,6 +143,20 @@ def test_recall_that_finds_nothing_is_no_failure(typed: Typed, settings: Setting
     assert typed("recall", "banana bread", "--json").json == {"message": "Nothing relevant found.", "memories": []}
 
 
+def test_weak_hits_are_a_line_each(typed: Typed, settings: Settings) -> None:
+    """Hits below 20 % stand behind the others on a line of their own and are not counted; `--why` prints them whole."""
+    stock(settings)
+    some = typed("recall", "the mascot quokka", "--min-score", "0").out
+    assert re.search(r"likely|strong", some.partition("1 memory found.")[0])
+    assert re.search(r"\nClosest, but probably not relevant: #2 \(\d%\)  The office is in Ghent\n", some)
+    none = typed("recall", "banana bread", "--min-score", "0").out.splitlines()
+    assert none[:2] == ["Nothing relevant found.", "Closest, but probably not relevant:"]
+    assert all(re.fullmatch(r"  #\d \(\d%\)  The .*", line) for line in none[2:4])
+    whole_hit = typed("recall", "banana bread", "--min-score", "0", "--why").out
+    assert (whole_hit.count("weak ("), whole_hit.count("score 0.")) == (2, 2)
+    assert len(typed("recall", "banana bread", "--min-score", "0", "--json").json["memories"]) == 2
+
+
 def test_forget(typed: Typed, settings: Settings) -> None:
     """Forgetting says so; where there is nothing to forget it says so with exit code 4."""
     stock(settings)

@@ -169,6 +169,32 @@ def test_a_search_has_pages(store: BaseStore) -> None:
     assert keys(item for page in even for item in page) == ["00", "02", "04", "06", "08", "10", "12"]
 
 
+def test_reads_and_later_writes_do_not_move_pages(ours: RecollectStore, clock: Clock) -> None:
+    """Items with a term are refreshed by each page that is read, and each item is on one page all the same."""
+    for number in range(12):
+        ours.put(ADA, f"{number:02}", {"number": number}, ttl=60)
+        clock.pass_days(0.001)
+    pages = []
+    for offset in (0, 5, 10):
+        pages += keys(ours.search(ADA, limit=5, offset=offset))
+        clock.pass_days(0.001)
+        ours.get(ADA, f"{11 - offset:02}")
+        ours.put(ADA, "03", {"number": offset}, ttl=60)
+        ours.put(ADA, f"new {offset}", {"number": offset})
+    assert pages[:12] == [f"{number:02}" for number in range(12)]
+
+
+@pytest.mark.parametrize(("name", "number"), [("limit", -1), ("offset", -1), ("limit", 2.5), ("offset", True)])
+def test_a_page_of_no_size_is_refused(ours: RecollectStore, name: str, number: Any) -> None:
+    """Neither a negative number nor half an item cuts something off in silence."""
+    ours.put(ADA, "tea", {"drink": "tea"})
+    for ask in (ours.search, ours.list_namespaces):
+        arguments = (ADA,) if ask == ours.search else ()
+        with pytest.raises(InvalidInput, match=f"Invalid {name}: Must be a whole number from 0"):
+            ask(*arguments, **{name: number})
+    assert ours.search(ADA, limit=0) == []
+
+
 PLACES = (("a", "b", "c"), ("a", "b", "d", "e"), ("a", "b", "d", "i"), ("a", "b", "f"), ("a", "c", "f"), ("z", "f"))
 LISTED: list[tuple[dict[str, Any], list[tuple[str, ...]]]] = [
     ({}, [*PLACES]),

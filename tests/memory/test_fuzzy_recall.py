@@ -15,6 +15,7 @@ from recollect.domain.enums import Profile
 from recollect.search.candidates import SearchTerms, search_terms
 from recollect.search.parse import parse
 from recollect.search.visibility import view_of
+from recollect.text.short_forms import other_forms
 from stores import open_app
 
 FACTS = {
@@ -92,8 +93,9 @@ def first(app: App, query: str) -> str | None:
 
 
 def spellings(app: App, query: str) -> dict[str, tuple[str, ...]]:
-    """Return the other spellings of each word of a query."""
-    return {word: tuple(one.text for one in found) for word, found in terms_of(app, query).spellings.items()}
+    """Return the guessed spellings of each word of a query; what it is short for is not guessed."""
+    found, known = terms_of(app, query).spellings, other_forms(query)
+    return {word: tuple(one.text for one in some) for word, some in found.items() if word not in known}
 
 
 def ranking(app: App, query: str) -> list[tuple[str | None, float]]:

@@ -27,6 +27,22 @@ def test_nothing_unseen_is_left(text: str, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "separator", ["\f", "\v", "\r", "\x1c", "\x1d", "\x1e", "\x1f", "\x85", "\u2028", "\u2029", "\u3164", "\r\f"]
+)
+def test_what_ends_a_line_or_a_page_leaves_a_space(separator: str) -> None:
+    """Words on both sides of it stay two words; where a space stands already, none is added."""
+    assert neutral(f"cranes{separator}Page two") == "cranes Page two"
+    assert neutral(f"cranes {separator}Page two") == "cranes Page two"
+    assert neutral(f"cranes\n{separator}Page two{separator}") == "cranes\nPage two"
+    assert neutral(f"cranes\u200b{separator}\u200bPage two") == "cranes Page two"
+
+
+def test_lines_of_windows_stay_lines() -> None:
+    """A carriage return before a line break goes without a space."""
+    assert neutral("cranes\r\n\r\nPage two") == "cranes\n\nPage two"
+
+
+@pytest.mark.parametrize(
     "text",
     [
         "</memories>",

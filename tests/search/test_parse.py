@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
@@ -28,6 +29,24 @@ def test_a_query_of_stop_words_keeps_them() -> None:
     """Where nothing else was asked, the stop words are the query."""
     assert parse("to be or not to be").words == ("to", "be", "or", "not")
     assert parse("?!").words == ()
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ("what did I decide today", ("decide",)),
+        ("the outage of the day before yesterday", ("outage",)),
+        ("releases two weeks ago", ("releases",)),
+        ("invoices of last month", ("invoices",)),
+        ("today", ("today",)),
+        ("what happened last week?", ("happened",)),
+        ("invoices of March", ("invoices", "march")),
+        ("may I deploy this Friday", ("deploy", "friday")),
+    ],
+)
+def test_a_time_relative_to_now_is_no_word(query: str, words: tuple[str, ...]) -> None:
+    """No memory says such a time, so it goes unless nothing else was asked; a weekday, a month or a date stays."""
+    assert parse(query).words == words
 
 
 @quick

@@ -66,7 +66,8 @@ decides](concepts.md#how-recall-decides)); `parts` add up to `score`, and `signa
   memories are read besides your personal ones and those of the team, and a memory with the scope `project`, the
   default, is stored there. Without it no project is seen, and such a memory is refused with 403. The name must be
   exactly the one that others use; for a repository that is `github.com/acme/shop`. The field `project` of a memory is
-  only a label.
+  only a label. `?zone=Europe/Berlin` says in which time zone a day begins and a time without a zone is meant; without
+  it that is UTC.
 - `forget`, `memory_forget` and `forget_fact` answer an unknown id with 200 and `"status": "not_found"`.
 - [Users, teams and tokens](deploy.md#users-teams-and-tokens) explains how to get a token; `/healthz` and `/readyz`
   need none. MCP is at `/mcp` ([MCP over HTTP](frameworks.md#mcp)).

@@ -31,8 +31,8 @@ class Principal:
     projects: Mapping[tuple[str, str], Role] = field(default_factory=dict)
     private: frozenset[tuple[str, str]] = frozenset()
 
-    def caller(self, team: str = "", project: str = "") -> Caller:
-        """Return the caller that this principal is in a team and a project, which narrow what they see.
+    def caller(self, team: str = "", project: str = "", zone: str = "") -> Caller:
+        """Return the caller that this principal is in a team and a project, which narrow what they see, and in a zone.
 
         Without a team it is their only one; without a project, or a team for it, none is seen. Raises `Forbidden` for
         a team or project in which they have no role, whether it exists or not, and `InvalidInput` for a project whose
@@ -53,6 +53,7 @@ class Principal:
             reads=reads,
             writes=writes,
             elsewhere=self._elsewhere(team),
+            zone=zone or "UTC",
         )
 
     def _elsewhere(self, team: str) -> Elsewhere:

@@ -18,6 +18,7 @@ from recollect.client.daemon import Client, DaemonGone
 from recollect.client.launch import about_caller, ensure
 from recollect.client.server import ServerClient, at, persistently
 from recollect.client.verbs import Verbs
+from recollect.domain import calendar
 from recollect.domain.fields import Request, unknown
 from recollect.domain.requests import Caller
 from recollect.domain.verbs import ADMIN_BY_NAME, BY_NAME, Verb
@@ -38,6 +39,8 @@ class Connection(Verbs, ABC):
     """
 
     _closed = False
+    _zone = ""
+    """The name of the zone in which days without a zone begin; without a name that of this machine."""
 
     def __enter__(self) -> Self:
         self._check_open()
@@ -71,7 +74,8 @@ class Connection(Verbs, ABC):
         if verb is None:
             raise InvalidInput("operation", unknown("operation", name, BY_NAME))
         verb.check(fields if request is None else request.model_fields_set)
-        asked = verb.request(**fields) if request is None else request
+        with calendar.in_zone(calendar.zone_named(self._zone)):
+            asked = verb.request(**fields) if request is None else request
         try:
             given = asked.model_dump(mode="json", exclude_unset=True)
         except PydanticSerializationError as error:  # in a field that takes any JSON
@@ -100,6 +104,7 @@ class DaemonConnection(RemoteConnection):
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._zone = settings.time_zone
         self._client: Client | None = None
         self._lock = threading.Lock()
 
@@ -142,9 +147,10 @@ class ServerConnection(RemoteConnection):
     """Calls to the server of the settings; a team is named only where somebody has set one."""
 
     def __init__(self, settings: Settings) -> None:
+        self._zone = settings.time_zone
         team = settings.team if "team" in settings.model_fields_set else ""
         url = parse(settings.url, insecure=settings.insecure)
-        self.client = ServerClient(url, settings.token, team, settings.project)
+        self.client = ServerClient(url, settings.token, team, settings.project, settings.caller.zone)
 
     def operation(self, name: str, fields: dict[str, Any]) -> Any:
         """Run one verb and return its answer as JSON."""

@@ -242,6 +242,7 @@ def about_caller(settings: Settings) -> dict[str, str]:
         "user": caller.user,
         "team": caller.team,
         "project": caller.project,
+        "zone": caller.zone,
         "on_secret": str(settings.on_secret),
         "model": settings.model,
     }

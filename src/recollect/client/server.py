@@ -188,12 +188,12 @@ class ServerGone(Lost, ServerUnreachable):
 
 
 class ServerClient(Link):
-    """Requests to one server by one token, narrowed to a team and a project where these are named."""
+    """Requests to one server by one token, narrowed to a team and a project where these are named, and in a zone."""
 
-    def __init__(self, url: ServerUrl, token: str, team: str = "", project: str = "") -> None:
+    def __init__(self, url: ServerUrl, token: str, team: str = "", project: str = "", zone: str = "") -> None:
         self.url = url
         self._token = token
-        self._narrowed = {"team": team, "project": project}
+        self._narrowed = {"team": team, "project": project, "zone": zone}
 
     def post(self, path: str, body: dict[str, Any], key: str = "", *, narrowed: bool = True) -> Any:
         """Send one request, again when the server is away for a moment, and return the answer, an object or an array.
@@ -305,7 +305,9 @@ def client_here(given: Mapping[str, str], folder: str = "") -> ServerClient:
     except ValueError as error:
         raise InvalidInput("token", f"Invalid setting RECOLLECT_TOKEN: {error}") from None
     home = Path(process.home(given.get("home", ""), told))
-    return ServerClient(url, token, setting("team"), setting("project") or _project(folder, home))
+    here = process.time_zone()  # whether there is such a zone would take an import to know
+    zone = setting("time_zone") or (here if "/" in here else "")
+    return ServerClient(url, token, setting("team"), setting("project") or _project(folder, home), zone)
 
 
 def _project(folder: str, home: Path) -> str:

@@ -254,6 +254,7 @@ class Verbs:
         everywhere: bool = False,
         limit: int = 20,
         offset: int = 0,
+        after: str | None = None,
         order: enums.Order | OrderWord = enums.Order.UPDATED,
     ) -> results.Listed:
         """Return a page of the memories that pass the filters, and how many there are."""
@@ -330,6 +331,7 @@ class Verbs:
         everywhere: bool = False,
         limit: int = 20,
         offset: int = 0,
+        after: str | None = None,
         order: enums.Order | OrderWord = enums.Order.UPDATED,
     ) -> results.Listed:
         """Return the memories that read or modified a file: the path itself, the end of one, or a folder above it."""
@@ -360,6 +362,7 @@ class Verbs:
         everywhere: bool = False,
         limit: int = 20,
         offset: int = 0,
+        after: str | None = None,
         order: enums.Order | OrderWord = enums.Order.UPDATED,
     ) -> results.Listed:
         """Return the memories about a concept."""
@@ -389,6 +392,7 @@ class Verbs:
         everywhere: bool = False,
         limit: int = 20,
         offset: int = 0,
+        after: str | None = None,
         order: Literal[enums.Order.NEWEST, "newest", enums.Order.OLDEST, "oldest"] = enums.Order.OLDEST,
     ) -> results.Listed:
         """Return memories in the order of their creation; without an `order`, the latest page of them."""
@@ -1047,6 +1051,7 @@ class AsyncVerbs:
         everywhere: bool = False,
         limit: int = 20,
         offset: int = 0,
+        after: str | None = None,
         order: enums.Order | OrderWord = enums.Order.UPDATED,
     ) -> results.Listed:
         """Return a page of the memories that pass the filters, and how many there are."""
@@ -1125,6 +1130,7 @@ class AsyncVerbs:
         everywhere: bool = False,
         limit: int = 20,
         offset: int = 0,
+        after: str | None = None,
         order: enums.Order | OrderWord = enums.Order.UPDATED,
     ) -> results.Listed:
         """Return the memories that read or modified a file: the path itself, the end of one, or a folder above it."""
@@ -1155,6 +1161,7 @@ class AsyncVerbs:
         everywhere: bool = False,
         limit: int = 20,
         offset: int = 0,
+        after: str | None = None,
         order: enums.Order | OrderWord = enums.Order.UPDATED,
     ) -> results.Listed:
         """Return the memories about a concept."""
@@ -1184,6 +1191,7 @@ class AsyncVerbs:
         everywhere: bool = False,
         limit: int = 20,
         offset: int = 0,
+        after: str | None = None,
         order: Literal[enums.Order.NEWEST, "newest", enums.Order.OLDEST, "oldest"] = enums.Order.OLDEST,
     ) -> results.Listed:
         """Return memories in the order of their creation; without an `order`, the latest page of them."""

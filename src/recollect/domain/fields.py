@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
+from datetime import date, datetime
 from difflib import get_close_matches
 from enum import StrEnum
 from pathlib import PurePosixPath
@@ -25,7 +25,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
-from recollect.domain import moments
+from recollect.domain import calendar, moments
 from recollect.domain.enums import Concept, FactType, ObservationType, Scope, Sensitivity, Source
 from recollect.errors import InvalidInput
 
@@ -97,21 +97,27 @@ def _refuse_bare_number(value: object) -> object:
 
 def _to_utc(value: datetime) -> datetime:
     try:
-        return value.replace(tzinfo=UTC) if value.tzinfo is None else value.astimezone(UTC)
+        return calendar.instant(value)
     except OverflowError:
         raise ValueError("lies outside the calendar") from None
 
 
 def _end_of_day(value: object) -> object:
     """Take a day that is named without a time for all of it."""
-    if isinstance(value, str) and _DAY.fullmatch(value.strip()):
-        try:
+    try:
+        if isinstance(value, str) and _DAY.fullmatch(value.strip()):
             value = date.fromisoformat(value.strip())
-        except ValueError:
-            return value  # no day of the calendar: the parser of times refuses it with a message
-    if isinstance(value, date) and not isinstance(value, datetime):
-        return datetime.combine(value, time.max, UTC)
+        if isinstance(value, date) and not isinstance(value, datetime):
+            return calendar.days(value).last
+    except (ValueError, OverflowError):
+        return value  # no day of the calendar: the parser of times refuses it with a message
     return value
+
+
+def check_zone(name: str) -> str:
+    """Return the name of a time zone; raise `ValueError` for a name that no zone has."""
+    calendar.zone_named(name)
+    return name
 
 
 def id_as_text(value: object) -> object:
@@ -196,6 +202,7 @@ Storable = AfterValidator(refuse_unstorable)
 OneLine = BeforeValidator(_join_lines)
 Stripped = StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_NAME, strict=True)
 Name = Annotated[str, Stripped, Storable, OneLine]
+ZoneName = Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_CALLER), AfterValidator(check_zone)]
 CallerName = Annotated[Name, StringConstraints(max_length=MAX_CALLER)]
 Label = Annotated[Name | None, BeforeValidator(blank_to_none)]
 Line = Annotated[str, StringConstraints(strip_whitespace=True, max_length=2_000), Storable, OneLine]

@@ -98,10 +98,10 @@ _DEEPEST: Final = 100  # levels of an input that are kept
 
 
 def _storable(value: Any, depth: int = 0) -> Any:
-    """Return JSON without what no database holds: NUL characters, lone surrogates, infinity, what nests too deep."""
+    """Return JSON without what no database holds: lone surrogates, infinity, what nests too deep; a NUL is a space."""
     match value:
         case str():
-            return value.replace("\0", "").encode("utf-8", "replace").decode()
+            return value.replace("\0", " ").encode("utf-8", "replace").decode()
         case dict() if depth < _DEEPEST:
             return {_storable(name): _storable(one, depth + 1) for name, one in value.items()}
         case list() if depth < _DEEPEST:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import Annotated, Any, Literal, NewType
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationInfo, field_validator
 
-from recollect.domain import fields
+from recollect.domain import calendar, fields
 from recollect.domain.enums import Concept, FactType, OnFound, Order, Profile, Role, Scope, Sensitivity, Source
 from recollect.domain.fields import Allowed, Request, blank_to_none, lower, singular, with_optional_fields
 from recollect.domain.origin import Origin, SaidBy
@@ -49,7 +49,7 @@ class Caller(Request):
 
     `reads` and `writes` are the scopes that the caller has a right to, `elsewhere` what they may do in the other
     projects of the team; on one's own machine that is all. `origin` is what the door knows of whose words a write
-    brings.
+    brings. `zone` names the time zone in which a day of theirs begins; without a name it is that of this machine.
     """
 
     user: fields.CallerName
@@ -59,6 +59,12 @@ class Caller(Request):
     writes: tuple[Scope, ...] = tuple(Scope)
     elsewhere: Elsewhere = Elsewhere()
     origin: Origin = Origin()
+    zone: fields.ZoneName = ""
+
+    @property
+    def calendar_zone(self) -> tzinfo:
+        """Return the time zone in which their days begin."""
+        return calendar.zone_named(self.zone)
 
     def saying(self, said_by: SaidBy, came_from: str = "") -> Caller:
         """Return the same caller with words of another origin."""
@@ -244,7 +250,7 @@ class MemoryFilters(BaseModel):
         default=None, description="Path, its end, or a folder. Only what read or modified that file"
     )
     since: fields.Since = Field(
-        default=None, description="Day or ISO time. Only what happened then or later; UTC unless it says"
+        default=None, description="Day or ISO time. Only what happened then or later; your time zone unless it says"
     )
     until: fields.Until = Field(default=None, description="Only what happened then or earlier; a day counts to its end")
     key: fields.Label = Field(default=None, description="Only with this key; with `/` at its end, all keys below it")
@@ -363,11 +369,22 @@ class Inspect(Request):
 
 
 class Listing(Wide):
-    """Which memories to list, in which order; `offset` skips what an earlier page has shown."""
+    """Which memories to list, in which order; behind `after`, where the page before ended, none is missed.
+
+    `offset` skips as many as an earlier page has shown, which may be others by now.
+    """
 
     limit: fields.Limit = 20
     offset: fields.Offset = 0
+    after: fields.Label = Field(default=None, description="Where the page before ended. Its answer says it")
     order: Annotated[Order, BeforeValidator(lower)] = Field(default=Order.UPDATED, description="Which ones come first")
+
+    @field_validator("after")
+    @classmethod
+    def _not_beside_offset(cls, after: str | None, info: ValidationInfo) -> str | None:
+        if after is not None and info.data.get("offset"):
+            raise ValueError("must not be given together with `offset`")
+        return after
 
 
 class ByFile(Listing):

@@ -328,11 +328,15 @@ class Outcome(Answer):
 
 @dataclass(frozen=True, config=LAZY)
 class Listed(Answer):
-    """One page of memories in the order asked for, and how many there are in all."""
+    """One page of memories in the order asked for, how many there are in all, and where the next page begins.
+
+    The last page has no `after`.
+    """
 
     memories: tuple[MemoryPreview, ...]
     total: int
     notes: tuple[str, ...] = ()
+    after: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, config=LAZY)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from recollect.app import App
+from recollect.domain import calendar
 from recollect.domain.requests import Caller
 from recollect.domain.verbs import BY_NAME, PARTS
 from recollect.memory.facts import forget_fact, query_facts, store_fact
@@ -72,6 +73,7 @@ HANDLERS: Final[dict[str, Callable[..., Any]]] = {
 def perform(app: App, name: str, fields: dict[str, Any], caller: Caller, request_id: str = "") -> Any:
     """Check the fields, then run the operation; this is the one way from any door to any verb."""
     verb = BY_NAME.get(name) or PARTS[name]
-    request = verb.request(**fields)
+    with calendar.in_zone(caller.calendar_zone):
+        request = verb.request(**fields)
     asked = f"{request_id}\n{request.model_dump_json(exclude_unset=True)}" if request_id else ""
     return HANDLERS[name](app, request, caller, **({"request_id": asked} if verb.writes else {}))

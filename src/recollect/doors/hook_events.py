@@ -424,8 +424,8 @@ def arguments(found: Any) -> dict[str, Any]:
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
-    """Return a text that can be stored: no lone surrogates, no zero bytes, and of one too long both ends."""
+    """Return a text that can be stored: no lone surrogates, spaces for zero bytes, and of one too long both ends."""
     if len(text) > longest:
         half = longest // 2
         text = f"{text[:half]}\n[{len(text) - 2 * half} characters are left out]\n{text[-half:]}"
-    return text.encode("utf-8", "replace").decode().replace("\0", "")
+    return text.encode("utf-8", "replace").decode().replace("\0", " ")

@@ -66,6 +66,7 @@ class StoreConnection(Connection):
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._zone = settings.time_zone
         self._caller = settings.caller
         self._app: App | None = None
         self._running = 0

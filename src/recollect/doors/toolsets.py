@@ -7,7 +7,7 @@ declare no output schema, since clients put the whole declaration into every ses
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from recollect.domain.enums import ObservationType
 from recollect.domain.fields import one_of
 from recollect.domain.origin import SaidBy
 from recollect.domain.requests import Caller, Update
-from recollect.domain.results import Outcome, Prompt, Purged, Recalled, Stats, Summarized
+from recollect.domain.results import Listed, Outcome, Prompt, Purged, Recalled, Stats, Summarized
 from recollect.domain.verbs import BY_NAME, Verb
 from recollect.doors import memory_tool
 from recollect.doors.handlers import perform
@@ -220,6 +220,8 @@ def _new_value(value: Any, kind: str) -> Any:
 
 def _answer(tool: Tool, result: Any) -> ToolAnswer:
     """Return a message for what was written, and compact JSON for what was read."""
+    if isinstance(result, Listed):
+        result = replace(result, after=None)  # tools page by `offset`
     body = agent_json(tool.operation.answer, result)
     match result:
         case Prompt():

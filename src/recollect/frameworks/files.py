@@ -15,7 +15,7 @@ from typing import Final
 from recollect.client.connection import Connection
 from recollect.domain.enums import Order, Scope
 from recollect.domain.fields import MAX_LIMIT, MAX_NAME, NO_MEMORY
-from recollect.domain.results import Memory
+from recollect.domain.results import Listed, Memory
 from recollect.errors import Conflict, InvalidInput, NotFound, TooLarge
 
 MAX_BYTES: Final = 102_400
@@ -186,19 +186,22 @@ class Files:
     def _below(self, folder: str) -> Iterator[Memory]:
         """Yield all files below a folder."""
         prefix = folder if folder == "/" else f"{folder}/"
-        offset = 0
-        while page := self._page(prefix, MAX_LIMIT, offset):
-            yield from page
-            if len(page) < MAX_LIMIT:
+        after = None
+        while True:
+            page = self._listed(prefix, MAX_LIMIT, after)
+            yield from page.memories
+            if (after := page.after) is None:
                 return
-            offset += MAX_LIMIT
 
-    def _page(self, key: str, limit: int, offset: int = 0) -> tuple[Memory, ...]:
-        """Return what has that key, or stands below it; a file is there whatever else is said to replace it."""
-        found = self._memory.list_memories(
-            key=key, scope=self._scope, superseded=True, order=Order.OLDEST, limit=limit, offset=offset
+    def _page(self, key: str, limit: int) -> tuple[Memory, ...]:
+        """Return what has that key, or stands below it."""
+        return self._listed(key, limit).memories
+
+    def _listed(self, key: str, limit: int, after: str | None = None) -> Listed:
+        """Return a page of what has that key, or stands below it; a file is there whatever is said to replace it."""
+        return self._memory.list_memories(
+            key=key, scope=self._scope, superseded=True, order=Order.OLDEST, limit=limit, after=after
         )
-        return found.memories
 
 
 def checked(path: str) -> str:

@@ -9,6 +9,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Any, Final, cast
 from urllib.parse import quote, unquote
 
@@ -32,7 +33,7 @@ from recollect.client.connection import Connection
 from recollect.domain.enums import Order, Profile, Scope
 from recollect.domain.fields import MAX_LIMIT, MAX_TOKENS
 from recollect.domain.requests import Query
-from recollect.domain.results import Memory
+from recollect.domain.results import Listed, Memory
 from recollect.errors import InvalidInput
 
 RELEVANT: Final = Query.model_fields["min_score"].default
@@ -126,16 +127,18 @@ class RecollectStore(BaseStore):
         )
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
+        """Return what answers a query, best first; without one all items, in the order in which they were first put.
+
+        Neither reads nor later writes change that order, so that pages stay as they are.
+        """
         prefix = self._prefix(op.namespace_prefix)
+        _check_page(op.limit, op.offset)
         last = op.offset + op.limit
         if op.query:
-            found = self._relevant(op, prefix, last)
-        elif op.filter or last > MAX_LIMIT:
-            kept = (one for one in self._below(prefix) if _passes(one, op.filter))
-            found = [(one, None) for one in sorted(kept, key=lambda one: one.updated_at, reverse=True)]
+            page = self._relevant(op, prefix, last)[op.offset : last]
         else:
-            found = [(one, None) for one in self._page(prefix, last, order=Order.UPDATED)]
-        page = found[op.offset : last]
+            kept = (one for one in self._below(prefix, MAX_LIMIT if op.filter else last) if _passes(one, op.filter))
+            page = [(one, None) for one in islice(kept, op.offset, last)]
         self._refresh([one for one, _ in page], wanted=op.refresh_ttl)
         return [SearchItem(**self._fields(one), score=score) for one, score in page]
 
@@ -160,6 +163,7 @@ class RecollectStore(BaseStore):
         return [(one, score) for one, score in ranked if _UNSEARCHED not in one.tags and _passes(one, op.filter)]
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+        _check_page(op.limit, op.offset)
         known = {self._place(one)[0] for one in self._below(self._root)}
         kept = {one for one in known if all(_matches(condition, one) for condition in op.match_conditions or ())}
         cut = sorted({one[: op.max_depth] for one in kept} if op.max_depth is not None else kept)
@@ -171,20 +175,22 @@ class RecollectStore(BaseStore):
             if one.ttl_days is not None:
                 self._memory.update_memory(one.id, ttl_days=one.ttl_days)
 
-    def _below(self, prefix: str) -> Iterator[Memory]:
-        offset = 0
-        while page := self._page(prefix, MAX_LIMIT, offset):
-            yield from page
-            if len(page) < MAX_LIMIT:
+    def _below(self, prefix: str, at_once: int = MAX_LIMIT) -> Iterator[Memory]:
+        """Yield all items below a prefix, in the order in which they were first put; `at_once` are read at once."""
+        after = None
+        while True:
+            page = self._listed(prefix, min(max(at_once, 1), MAX_LIMIT), after)
+            yield from page.memories
+            if (after := page.after) is None:
                 return
-            offset += MAX_LIMIT
 
-    def _page(self, key: str, limit: int, offset: int = 0, order: Order = Order.OLDEST) -> tuple[Memory, ...]:
-        if not limit:
-            return ()
+    def _page(self, key: str, limit: int) -> tuple[Memory, ...]:
+        return self._listed(key, limit).memories
+
+    def _listed(self, key: str, limit: int, after: str | None = None) -> Listed:
         return self._memory.list_memories(
-            key=key, scope=self._scope, superseded=True, order=order, limit=limit, offset=offset
-        ).memories
+            key=key, scope=self._scope, superseded=True, order=Order.OLDEST, limit=limit, after=after
+        )
 
     def _prefix(self, namespace: tuple[str, ...]) -> str:
         return self._root + "".join(f"{_escaped(label)}/" for label in namespace)
@@ -202,6 +208,12 @@ class RecollectStore(BaseStore):
         changed = max(memory.created_at, memory.observed_at or memory.updated_at)  # a read that refreshes is no change
         dates = {"created_at": memory.created_at, "updated_at": changed}
         return {"namespace": namespace, "key": key, "value": _value(memory.content)} | dates
+
+
+def _check_page(limit: int, offset: int) -> None:
+    for name, number in (("limit", limit), ("offset", offset)):
+        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+            raise InvalidInput(name, f"Invalid {name}: Must be a whole number from 0")
 
 
 def _escaped(name: str) -> str:

@@ -58,7 +58,7 @@ from recollect.search.recall import (
     widened,
     with_project,
 )
-from recollect.search.visibility import levels_of, load_page, parse_id, unfiltered, view_of
+from recollect.search.visibility import levels_of, parse_id, unfiltered, view_of
 
 if TYPE_CHECKING:
     from recollect.engines.chat import PydanticAiChat
@@ -70,10 +70,13 @@ def list_memories(app: App, request: Listing, caller: Caller) -> Listed:
     if request.everywhere:
         view = widened(app, view, caller, request.scope)
     with app.records.snapshot():
-        memories = load_page(app, view, request.order, request.limit, request.offset)
+        ids, after = app.records.list_page(view, request.order, request.limit, request.after, request.offset)
+        found = app.records.load(ids, view)
+        memories = [found[one] for one in ids if one in found]
         total = app.records.count(view)
         notes = () if total or request.everywhere else note_of_counts(app, view, caller, request.scope)
-    return Listed(tuple(with_project(one, caller) if request.everywhere else one for one in memories), total, notes)
+    shown = tuple(with_project(one, caller) if request.everywhere else one for one in memories)
+    return Listed(shown, total, notes, after)
 
 
 def search_by_file(app: App, request: ByFile, caller: Caller) -> Listed:

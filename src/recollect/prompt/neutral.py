@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from recollect.text.normalization import orderly
+from recollect.text.separators import SEPARATORS, gap
 
 _SUSPECT = re.compile(
     r"[^\t\n\x20-\x7e]|[<\[]|&(?:lt|#)|[a-z][ \t*_]*:", re.IGNORECASE
@@ -64,8 +65,8 @@ def neutral(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """Return a text without the characters that nobody sees."""
-    return _UNSEEN.sub("", text)
+    """Return a text without the characters that nobody sees; what ends a line or a page leaves a space."""
+    return _UNSEEN.sub("", SEPARATORS.sub(gap, text))
 
 
 def neutral_json(body: Mapping[str, Any]) -> dict[str, Any]:

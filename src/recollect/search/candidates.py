@@ -16,10 +16,12 @@ from recollect.domain.search import RankingRow, View
 from recollect.errors import ModelMismatch, ModelUnusable
 from recollect.search import rank
 from recollect.search.parse import ParsedQuery, Phrase, parse
-from recollect.search.spelling import expansions, joined_words
+from recollect.search.spelling import expansions, joined_words, short_form_expansions
 from recollect.search.visibility import view_of
 from recollect.store.text.index import Term
 from recollect.store.vectors.index import SCANNED_AWAY
+from recollect.text import short_forms
+from recollect.text.short_forms import plural
 from recollect.text.speaker_names import named_speakers, transcript_speakers, without_names
 from recollect.text.terms import forms, is_english, stem
 from recollect.text.writing_systems import certainty, is_dense, is_latin
@@ -210,8 +212,17 @@ def search_terms(app: App, query: ParsedQuery, view: View) -> SearchTerms:
     size = app.text.size(view)
     alike = {word: forms(word) for word in query.words}
     joined = joined_words(query)
-    stored = app.text.frequencies([*joined, *(one for found in alike.values() for one in found)], view)
+    others = short_forms.other_forms(query.text)
+    pieces = {
+        piece: (*forms(piece), plural(piece)) for found in others.values() for one in found for piece in one.split()
+    }
+    asked = [*joined, *(one for found in (*alike.values(), *pieces.values()) for one in found)]
+    stored = app.text.frequencies(asked, view)
     uses = {word: count for word, found in alike.items() if (count := sum(stored.get(one, 0) for one in found))}
+    held = {piece: sum(stored.get(one, 0) for one in found) for piece, found in pieces.items()}
+    shortened = short_form_expansions(query, others, held)
+    for one in shortened:  # a short form is as rare as what it is short for
+        uses |= {word: one.uses for word in one.words if word not in uses}
     rare = sorted(query.words, key=lambda word: uses.get(word, 0))
     sure = [word for word in rare if word in uses or not is_dense(word)]
     telling = [word for word in sure if size < _LARGE or uses.get(word, 0) <= _COMMON * size]
@@ -227,7 +238,7 @@ def search_terms(app: App, query: ParsedQuery, view: View) -> SearchTerms:
     expanded = expansions(app, query, unknown, joined, view)
     compounds = query.compounds[:_MOST_TERMS]
     terms = [Term(text) for text in (*telling, *(one.text for one in compounds))]
-    terms += [one for expansion in expanded for one in expansion.spellings]
+    terms += [one for expansion in (*shortened, *expanded) for one in expansion.spellings]
     partial = [one for one in compounds if not uses.keys() >= set(one.words)]
     partial += [Phrase(word, (word,)) for word in unknown if not word.isascii()]
     corrections = [(one.written, one.spellings[0]) for one in expanded]
@@ -235,7 +246,7 @@ def search_terms(app: App, query: ParsedQuery, view: View) -> SearchTerms:
         terms=tuple(dict.fromkeys(terms)),
         weights=weights,
         known=frozenset(stem(word) for word in rare if word in uses),
-        spellings={word: one.spellings for one in reversed(expanded) for word in one.words},
+        spellings={word: one.spellings for one in reversed((*shortened, *expanded)) for word in one.words},
         size=size,
         partial=tuple({one.text: one for one in partial}.values()),
         corrections=tuple(

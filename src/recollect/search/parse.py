@@ -4,8 +4,8 @@ A query taken apart, once, before anything is searched: its words, its names, an
 
 Periods: the days that a query names, as a date or relative to now, and how well a moment fits them.
 
-The expressions are found by pattern in English and in figures; dateparser reads them. What somebody types as a date is
-read as a whole, without patterns.
+The expressions are found by pattern in English and in figures; dateparser reads them. Days are those of the zone that
+`now` has.
 """
 
 from __future__ import annotations
@@ -13,17 +13,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
-from functools import lru_cache
-from typing import TYPE_CHECKING, Final, NamedTuple
+from datetime import datetime, time, timedelta
+from typing import Final, NamedTuple
 
+from recollect.search import date_reader
 from recollect.text import writing_systems
 from recollect.text.normalization import fold
 from recollect.text.speaker_names import name_words
-from recollect.text.terms import LONGEST_WORD, STOP_WORDS, distinct
-
-if TYPE_CHECKING:
-    from dateparser.date import DateDataParser
+from recollect.text.terms import LONGEST_WORD, STOP_WORDS, contracted_negations, distinct, without_contractions
 
 _COMPOUND = re.compile(r"[^\W_](?:[\w./:@#+\\-]*[^\W_])?")
 _IDENTIFIER = re.compile(r"[_/\\#@]|::|[a-z]{2}\.[a-z]|[a-z][A-Z]|[^\W\d_]\W?\d|\d\W?[^\W\d_]|\d{4}")
@@ -62,11 +59,12 @@ class ParsedQuery:
 
 def parse(query: str) -> ParsedQuery:
     """Take a query apart."""
-    folded = fold(query)
+    folded = _without_time(fold(query))
     words, emoji = _words(folded), writing_systems.emoji(query)
     names = [one for one in _COMPOUND.findall(folded) if not one.isalnum() and len(one) <= LONGEST_WORD * 4]
     names += [run for run in writing_systems.runs(folded) if len(run) <= LONGEST_WORD]
     names += emoji if words else ()
+    names += () if _telling(without_contractions(folded)) else contracted_negations(folded)
     return ParsedQuery(
         text=query,
         model_text=writing_systems.in_words(query),
@@ -80,11 +78,33 @@ def parse(query: str) -> ParsedQuery:
     )
 
 
+def _without_time(folded: str) -> str:
+    """Return a query without a time relative to now, which no memory says, unless it asks for nothing else."""
+    timeless = _FROM_NOW.sub(" ", folded)
+    return timeless if _telling(without_contractions(timeless)) else folded
+
+
 def _words(folded: str) -> list[str]:
-    """Return the distinct words that carry meaning; all words where none does."""
+    """Return the distinct words that carry meaning; all words where none does.
+
+    What an apostrophe cuts off is none where it would weigh as much as all others. Beside more words it stays: the
+    fusion's coefficients were made with it.
+    """
+    every, whole = _telling(folded), _telling(without_contractions(folded))
+    if 2 * len(whole) > len(every):
+        return every
+    bare = without_contractions(folded, negations=False)
+    return whole or _telling(bare) or _distinct(bare)
+
+
+def _telling(folded: str) -> list[str]:
+    """Return the distinct words that carry meaning."""
+    return [word for word in _distinct(folded) if word not in STOP_WORDS and not writing_systems.is_lone(word)]
+
+
+def _distinct(folded: str) -> list[str]:
     found = distinct(writing_systems.words(folded, every=False), _MOST_WORDS)
-    every = [word for word in found if len(word) <= LONGEST_WORD]
-    return [word for word in every if word not in STOP_WORDS and not writing_systems.is_lone(word)] or every
+    return [word for word in found if len(word) <= LONGEST_WORD]
 
 
 def _phrases(texts: Iterable[str], most: int | None = None) -> tuple[Phrase, ...]:
@@ -95,22 +115,27 @@ def _phrases(texts: Iterable[str], most: int | None = None) -> tuple[Phrase, ...
 
 _MONTHS: Final = "january|february|march|april|may|june|july|august|september|october|november|december"
 _DAYS: Final = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
-_COUNT: Final = r"\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
-_YEAR: Final = r"(?:19|20)\d\d"
+COUNT: Final = r"\d{1,3}|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
+YEAR: Final = r"(?:19|20)\d\d"
 _DAY: Final = r"[0-3]?\d(?:st|nd|rd|th)?(?!\w)"
-_IN_MONTH: Final = rf"(?:{_DAY} (?:of )?)?(?:{_MONTHS})\b(?: {_DAY})?(?:,? (?:of )?{_YEAR}\b)?"
-_FORMS: Final = (
-    rf"{_YEAR}-\d\d-\d\d\b|{_YEAR}-\d\d\b(?!-)",
-    r"\d{1,2}\.\d{1,2}\.(?:19|20)\d\d\b",
-    rf"(?:{_COUNT}) (?:day|week|month|year)s? ago\b",
-    rf"(?:last|this) (?:week|month|year|{_DAYS})\b",
+_IN_MONTH: Final = rf"(?:{_DAY} (?:of )?)?(?:{_MONTHS})\b(?: {_DAY})?(?:,? (?:of )?{YEAR}\b)?"
+_RELATIVE: Final = (
+    rf"(?:{COUNT}) (?:day|week|month|year)s? ago\b",
+    r"(?:last|this) (?:week|month|year)\b",
     r"(?:the day before )?yesterday\b|today\b",
+)
+_FORMS: Final = (
+    rf"{YEAR}-\d\d-\d\d\b|{YEAR}-\d\d\b(?!-)",
+    r"\d{1,2}\.\d{1,2}\.(?:19|20)\d\d\b",
+    *_RELATIVE,
+    rf"(?:last|this) (?:{_DAYS})\b",
     rf"(?<=\bon )(?:{_DAYS})\b|(?<=\bsince )(?:{_DAYS})\b",
     _IN_MONTH,
-    rf"(?<=\bin ){_YEAR}\b|(?<=\bof ){_YEAR}\b|(?<=\bfrom ){_YEAR}\b|(?<=\bduring ){_YEAR}\b",
+    rf"(?<=\bin ){YEAR}\b|(?<=\bof ){YEAR}\b|(?<=\bfrom ){YEAR}\b|(?<=\bduring ){YEAR}\b",
 )
 _NAMED = re.compile(rf"\b(?:{'|'.join(_FORMS)})", re.IGNORECASE)
-_WITH_YEAR = re.compile(rf"\b{_YEAR}\b")
+_FROM_NOW = re.compile(rf"\b(?:{'|'.join(_RELATIVE)})", re.IGNORECASE)
+_WITH_YEAR = re.compile(rf"\b{YEAR}\b")
 _MONTH = re.compile(rf"\b(?:{_MONTHS})\b", re.IGNORECASE)
 _VERB = re.compile(r"may\b(?! \d)", re.IGNORECASE)  # unless a preposition stands before it
 _BEFORE_MONTH = re.compile(r"\b(?:in|of|since|until|by|last|this|during)\s+$", re.IGNORECASE)
@@ -118,11 +143,6 @@ _LEAP: Final = 2000  # has every day that a year can have
 _LATER: Final = 14  # days in which something is still told about
 _SOON: Final = 3  # days after a day on which it is as likely to be told about
 _EARLIER: Final = 2  # days before a day: other time zones, and what was planned
-_COUNTED: Final = re.compile(
-    rf"\b(?:{_COUNT}|few|couple|fortnight)\b.{{0,80}} ago$|^in (?:{_COUNT})\b|^(?:{_COUNT}) [a-z]+$"
-)
-_FIGURES: Final = re.compile(r"[\d.,:\s-]+|.*\d/\d.*")  # 5/7/2026 is another day on the other side of an ocean
-_PLAIN_FIGURES: Final = re.compile(rf"{_YEAR}(?:-\d\d?)?|\d\d?\.\d\d?\.{_YEAR}")
 
 
 class Period(NamedTuple):
@@ -147,30 +167,8 @@ def named_period(query: str, now: datetime) -> Period | None:
     return None
 
 
-def named_moment(text: str, now: datetime, *, end: bool = False, ahead: bool = False) -> datetime | None:
-    """Return the moment (UTC) that an English expression means by the clock of `now`, None where it means none.
-
-    Of a day, a week, a month or a year it is the beginning, or with `end` the last microsecond. `ahead` takes a Monday
-    for the next one, and what is counted from now, such as "in 3 days", to the minute.
-    """
-    words = " ".join(text.lower().split())
-    if _FIGURES.fullmatch(words) and not _PLAIN_FIGURES.fullmatch(words):
-        return None
-    naive = now.replace(tzinfo=None)
-    found = _typed_reader(naive, ahead=ahead).get_date_data(words)
-    if found.date_obj is None:
-        return None
-    counted = bool(_COUNTED.search(words))
-    if found.period in ("time", "part_of_day") or (counted and ahead):
-        moment = found.date_obj
-    else:
-        period = _period(found.date_obj, "day" if counted else found.period)
-        moment = period.first + (timedelta(days=period.days, microseconds=-1) if end else timedelta())
-    return (moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo)).astimezone(UTC)
-
-
 def fit(period: Period | None, moment: datetime) -> float:
-    """Return how well (0–1) a moment fits a period: 1 within it, less where it may have been told about."""
+    """Return how well (0–1) the time of a clock fits a period: 1 within it, less where it may have been told about."""
     if period is None:
         return 0.0
     at, years = moment.replace(tzinfo=None), {period.first.year}
@@ -195,13 +193,13 @@ def _in_year(day: datetime, year: int) -> datetime:
 
 def _read(text: str, now: datetime, *, yearly: bool) -> Period | None:
     """Return the period of one expression; None where there is no such day."""
-    found = _reader(now.date()).get_date_data(text)
+    found = date_reader.of_query(now.date()).get_date_data(text)
     if found.date_obj is None:
         return None
-    return _period(found.date_obj, found.period, yearly=yearly)
+    return period_of(found.date_obj, found.period, yearly=yearly)
 
 
-def _period(moment: datetime, unit: str | None, *, yearly: bool = False) -> Period:
+def period_of(moment: datetime, unit: str | None, *, yearly: bool = False) -> Period:
     """Return the day, week, month or year in which a moment lies."""
     day = datetime.combine(moment.date(), time())
     if unit == "week":
@@ -213,21 +211,3 @@ def _period(moment: datetime, unit: str | None, *, yearly: bool = False) -> Peri
         first = day.replace(month=1, day=1)
         return Period(first, (first.replace(year=first.year + 1) - first).days)
     return Period(day, 1, yearly)
-
-
-@lru_cache(maxsize=2)
-def _reader(today: date) -> DateDataParser:
-    from dateparser.date import DateDataParser
-
-    base = datetime.combine(today, time(hour=12))
-    return DateDataParser(
-        languages=["en"], settings={"RELATIVE_BASE": base, "PREFER_DATES_FROM": "past", "DATE_ORDER": "DMY"}
-    )
-
-
-def _typed_reader(now: datetime, *, ahead: bool) -> DateDataParser:
-    from dateparser.date import DateDataParser
-
-    side = "future" if ahead else "past"
-    settings = {"RELATIVE_BASE": now, "PREFER_DATES_FROM": side, "DATE_ORDER": "DMY", "RETURN_TIME_AS_PERIOD": True}
-    return DateDataParser(languages=["en"], settings=settings)

@@ -167,7 +167,8 @@ def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches:
     """
     period = parse.named_period(query.query, view.now)
     rows = {one.id: one for one in candidates.ranking_rows}
-    fits = {one: parse.fit(period, rank.dated(row)) for one, row in rows.items()} if period else {}
+    zone = view.now.tzinfo  # in which the days of a period begin
+    fits = {one: parse.fit(period, rank.dated(row).astimezone(zone)) for one, row in rows.items()} if period else {}
     own = {one: match for one, match in matches.items() if not rows[one].unapproved}
     # What comes from outside does not raise the bar for all else.
     answers = {outside: _least_match(app, candidates, matches if outside else own) for outside in (False, True)}

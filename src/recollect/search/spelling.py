@@ -23,6 +23,7 @@ _JOINED = 0.8
 _SPLIT = 0.9
 _DOUBT = 0.5
 _INFLECTED = 0.9
+_SHORT_FORM = 0.9
 _MOST_SPLITS = 8
 _MOST_PIECES = 4
 _SHORTEST, _LONGEST = 5, 40
@@ -31,11 +32,15 @@ _GAP = re.compile(r"[\W_]+")
 
 @dataclass(frozen=True, slots=True)
 class Expansion:
-    """How `words` of a query, `written` so in it, may be spelt in the store: likeliest first, weights below 1."""
+    """How `words` of a query, `written` so in it, may be spelt in the store: likeliest first, weights below 1.
+
+    `uses` says of a short form in how many memories its other form may stand.
+    """
 
     written: str
     words: tuple[str, ...]
     spellings: tuple[Term, ...]
+    uses: int = 0
 
 
 def joined_words(query: ParsedQuery) -> dict[str, Phrase]:
@@ -44,6 +49,23 @@ def joined_words(query: ParsedQuery) -> dict[str, Phrase]:
     compounds |= {_GAP.sub("", word): Phrase(word, (word,)) for word in query.words if _GAP.search(word)}
     found = {one.text.replace(" ", ""): one for one in query.pairs} | compounds
     return {joined: phrase for joined, phrase in found.items() if not joined.isdigit()}
+
+
+def short_form_expansions(
+    query: ParsedQuery, others: Mapping[str, Sequence[str]], held: Mapping[str, int]
+) -> list[Expansion]:
+    """Return the expansions of short forms, and of what has one, to their other forms that are stored.
+
+    `others` has these forms by what is written, `held` in how many memories each of their words stands.
+    """
+    found = []
+    for written, forms_of in others.items():
+        uses = {one: min(held[piece] for piece in one.split()) for one in forms_of}
+        spellings = tuple(Term(one, _SHORT_FORM) for one, count in uses.items() if count)
+        words = tuple(word for word in written.split() if word in query.words)
+        if words and spellings:
+            found.append(Expansion(written, words, spellings, max(uses.values())))
+    return found
 
 
 def expansions(

@@ -18,7 +18,7 @@ def view_of(app: App, filters: Filters, caller: Caller) -> View:
     """
     return View(
         namespaces=app.records.existing_namespaces(caller.namespaces(filters.scope)),
-        now=app.clock(),
+        now=app.clock().astimezone(caller.calendar_zone),
         sensitivities=levels_of(filters, caller),
         superseded=filters.superseded,
         condensed=True,

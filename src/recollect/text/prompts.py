@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
+from recollect.text.separators import gap
+
 REMINDER: Final = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
 """What Claude Code adds to a person's prompt, before or behind it."""
 ADDED: Final = re.compile(
@@ -48,7 +50,7 @@ _COMPARED: Final = 200  # characters by which a prompt is found there; a short o
 
 def added_removed(text: str) -> str:
     """Return a prompt without the blocks that an agent adds to what a person typed."""
-    return ADDED.sub("", text).strip()
+    return ADDED.sub(gap, text).strip()
 
 
 def is_typed(prompt: str) -> bool:

@@ -42,6 +42,11 @@ STOP_WORDS = frozenset(
     within without would you your yours""".split()
 )
 
+_APOSTROPHE = "['’‘ʼ＇]"
+_NEGATION = re.compile(rf"\b[a-z]+n{_APOSTROPHE}t\b", re.IGNORECASE)
+_ENDING = rf"{_APOSTROPHE}(?:[a-z]|re|ve|ll)\b"
+_CUT_OFF = re.compile(rf"(?<=\w){_ENDING}|\b(?:[a-z]|qu)(?!{_ENDING}){_APOSTROPHE}(?=[^\W\d_])", re.IGNORECASE)
+
 _stemmer = Stemmer("porter")
 
 
@@ -58,6 +63,25 @@ def forms(word: str) -> tuple[str, ...]:
     bases = (base, base[:-1] + "y", base + base[-1], base[:-1]) if base and base.isascii() else ()
     likely = dict.fromkeys([word, *(one + ending for one in bases for ending in _ENDINGS)])
     return tuple(one for one in likely if stem(one) == base)
+
+
+def contracted_negations(text: str) -> list[str]:
+    """Return the words such as `don't` of a text, whichever apostrophe they have."""
+    return _NEGATION.findall(text)
+
+
+def without_contractions(text: str, *, negations: bool = True) -> str:
+    """Return a text of the same length with spaces in the place of what an apostrophe cuts off a word.
+
+    That is the end of `it's`, of `we'll` and of a possessive, and the beginning of `l'avion`: no words by themselves.
+    So is all of `don't`, which carries as little meaning as `do not`; without `negations` only its end goes.
+    """
+    bare = _NEGATION.sub(_blank, text) if negations else text
+    return _CUT_OFF.sub(_blank, bare)
+
+
+def _blank(found: re.Match[str]) -> str:
+    return " " * len(found[0])
 
 
 def parts(text: str) -> list[str]:

@@ -17,6 +17,7 @@ from recollect.domain.transfer import ImportItem, ItemKind, Problem
 from recollect.gate import masked
 from recollect.text import layers
 from recollect.text.prompts import MARKS, REMINDER, SENTENCES, is_typed, is_typed_entry
+from recollect.text.separators import gap
 from recollect.transfer.markdown import cut
 from recollect.transfer.reading import (
     LARGEST_FILE,
@@ -279,7 +280,7 @@ def read_claude_code(source: BinaryIO, name: str, outside_of: Outside | None = N
         talk.folder = str(line.get("cwd") or talk.folder)
         talk.project = PurePath(talk.folder or talk.project).name
         blocks = [one for one in _listed(message.get("content")) if isinstance(one, dict)]
-        text = REMINDER.sub("", text_of(message.get("content"), "text")).strip()
+        text = REMINDER.sub(gap, text_of(message.get("content"), "text")).strip()
         number = str(line.get("uuid") or where.rpartition(":")[2])
         marked = any(line.get(mark) for mark in MARKS)
         if text and not marked and not text.startswith(BY_CLAUDE) and number not in seen:

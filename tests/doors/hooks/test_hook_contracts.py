@@ -256,12 +256,12 @@ def test_long_texts_keep_their_ends() -> None:
 
 
 def test_what_cannot_be_stored_is_replaced() -> None:
-    """Lone surrogates become question marks and zero bytes go, in texts and in names."""
+    """Lone surrogates become question marks and zero bytes spaces, in texts and in names."""
     said = {"tool_name": "Bash", "tool_input": {"\ud800": "a\0b"}, "tool_response": "\udcff x \0"}
     found = heard("", "", payload("claude-code", "PostToolUse", said))
     assert found is not None
-    assert found[1]["input"] == {"?": "ab"}
-    assert found[1]["output"] == "? x "
+    assert found[1]["input"] == {"?": "a b"}
+    assert found[1]["output"] == "? x  "
 
 
 def test_deep_and_wide_values_end() -> None:

@@ -31,9 +31,17 @@ def test_an_address_without_a_name_is_refused(settings: Settings, address: str, 
     assert raised.value.field == field
 
 
-@pytest.mark.parametrize("address", ["user=ada&project=engine&projct=x", "user=ada&user=bob&project=engine"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "user=ada&project=engine&projct=x",
+        "user=ada&user=bob&project=engine",
+        "user=ada&project=engine&zone=Mars/Olympus",
+        "user=ada&project=engine&zone=UTC&zone=Asia/Tokyo",
+    ],
+)
 def test_an_address_says_nothing_else(settings: Settings, address: str) -> None:
-    """A misspelt name is refused, and so is one that is given twice."""
+    """A misspelt name is refused, and so is one that is given twice, or a time zone that there is not."""
     with pytest.raises(InvalidInput):
         local_access(None, settings).asking(QueryParams(address))
 
@@ -66,6 +74,19 @@ def test_the_daemon_answers_what_the_server_of_a_team_does(asking: Callable[...,
     assert (wrong.status_code, wrong.json()["error"], wrong.json()["field"]) == (422, "InvalidInput", "limit")
     assert asking("POST", "/v1/nothing", {}).status_code == 404
     assert asking("GET", "/v1/recall").status_code == 405
+
+
+def test_an_address_says_in_which_zone_days_begin(asking: Callable[..., Any]) -> None:
+    """A day is that of the zone which the address names; the MCP tool and operations read it alike."""
+    who = {"user": "ada", "project": "engine"}
+    in_tokyo = who | {"zone": "Asia/Tokyo"}
+    fields = {"content": "The quokka left the harbour.", "observed_at": "2026-11-29T01:30"}
+    assert asking("POST", "/v1/remember", fields, params=in_tokyo).status_code == 200
+    day = {"since": "2026-11-29", "until": "2026-11-29"}
+    for params, total in ((in_tokyo, 1), (who | {"zone": "UTC"}, 0)):
+        assert asking("POST", "/v1/list_memories", day, params=params).json()["total"] == total
+    refused = asking("POST", "/v1/list_memories", {}, params=who | {"zone": "Mars/Olympus"})
+    assert (refused.status_code, refused.json()["field"]) == (422, "zone")
 
 
 def test_a_lost_answer_is_had_again_under_its_key(asking: Callable[..., Any]) -> None:

@@ -95,6 +95,17 @@ def test_the_address_only_narrows(talk: Talk) -> None:
     assert talk.post("/v1/list_memories", {}, "root", params={}).status_code in (200, 403)
 
 
+def test_days_begin_in_the_zone_of_the_address(talk: Talk) -> None:
+    """A client names its zone; without one days and times are those of UTC."""
+    fields = {"content": "The quokka left the harbour.", "observed_at": "2026-11-28T23:30"}
+    assert talk.post("/v1/remember", fields).status_code == 200
+    place = {"team": "crew", "project": "engine"}
+    for zone, day in (({}, "2026-11-28"), ({"zone": "Asia/Tokyo"}, "2026-11-29")):
+        asked = {"since": day, "until": day}
+        assert talk.post("/v1/list_memories", asked, params=place | zone).json()["total"] == 1
+    assert talk.post("/v1/list_memories", {}, params=place | {"zone": "Mars/Olympus"}).status_code == 422
+
+
 def test_nobody_enters_without_a_valid_token(talk: Talk, team: TeamServer) -> None:
     """Without a token, with another one, or with one that was revoked in mid-session, the answer is 401 in one way."""
     assert talk.post("/v1/stats").status_code == 200

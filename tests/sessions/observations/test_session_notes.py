@@ -102,10 +102,14 @@ def test_what_a_person_lays_down_is_a_rule(said: str, fact_type: FactType) -> No
         "why does it never finish?",
         "the build is red again and I don't know why",
         "rename the column to paid_at",
+        "btw the API returns cents",
+        "We use Postgres 16 for billing.",
+        "FYI: the staging box is called mule",
+        "Übrigens liefert die API Cent",
     ],
 )
 def test_what_a_person_reports_or_asks_is_no_rule(said: str) -> None:
-    """A complaint, a question and a task are no decision, and stand in no index."""
+    """A complaint, a question, a task and a plain fact are no decision, and stand in no index."""
     note = noted(prompted(said))
     assert (note.kind, note.fact_type, note.concepts) == (None, FactType.GENERAL, ())
 

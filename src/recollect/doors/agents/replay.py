@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 from recollect.domain.transfer import ImportFormat
 from recollect.doors.hook_events import CONTRACTS, arguments, cut, opened, says_failure, text_of, unwrapped
 from recollect.text.prompts import MARKS, REMINDER, is_typed, is_typed_entry
+from recollect.text.separators import gap
 from recollect.transfer.conversations import BY_CODEX
 from recollect.transfer.reading import Unreadable, lines, object_of
 
@@ -101,7 +102,7 @@ def _of_claude_code(turns: _Turns, line: dict[str, Any]) -> Iterator[Event]:
     turns.at = line.get("timestamp")
     content = message.get("content")
     blocks = [one for one in content if isinstance(one, dict)] if isinstance(content, list) else []
-    text = REMINDER.sub("", content if isinstance(content, str) else _text(blocks)).strip()
+    text = REMINDER.sub(gap, content if isinstance(content, str) else _text(blocks)).strip()
     answers = [one for one in blocks if one.get("type") == "tool_result"]
     if speaker == "user":
         for one in answers:

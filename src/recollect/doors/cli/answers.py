@@ -14,7 +14,7 @@ from rich.text import Text
 from recollect.domain import accounts, lifecycle, results
 from recollect.domain.accounts import AuditLine, AuditPage, Projects, Teams, Tokens, Users
 from recollect.domain.compact import quoted
-from recollect.domain.enums import Layer
+from recollect.domain.enums import Certainty, Layer
 from recollect.domain.lifecycle import Decision, SessionList, SessionSummary, ShownObservation, ShownSession
 from recollect.domain.origin import Authority
 from recollect.domain.review import Rescanned
@@ -22,6 +22,7 @@ from recollect.doors.cli.render import err, out, page_line, print_fields, print_
 
 _LAYERS: Final = ("title", "abstract", "overview")
 _STYLES: Final[dict[str, str]] = {Decision.KEPT: "green", Decision.DROPPED: "dim", Decision.REFUSED: "yellow"}
+_CLOSEST: Final = "Closest, but probably not relevant"
 _COLUMNS: Final = ("no", "time", "tool", "became", "why", "score", "memory id", "what it says")
 
 
@@ -37,7 +38,7 @@ def print_answer(result: Any, offset: int = 0, *, why: bool = False) -> None:
                 print_line(note)
         case results.Listed():
             print_memories(result.memories)
-            print_line(page_line(len(result.memories), result.total, offset))
+            print_line(_page_line(result, offset))
             _notes(result.notes)
         case results.FactsFound():
             _facts(result)
@@ -130,25 +131,45 @@ def print_status(body: dict[str, Any]) -> None:
     )
 
 
+def _page_line(found: results.Listed, offset: int) -> str:
+    """Say which part of a list is shown, and where the next page begins."""
+    line = page_line(len(found.memories), found.total, offset)
+    return f"{line.partition('.')[0]}. More: add `--after {found.after}`." if found.after else line
+
+
 def _recalled(found: results.Recalled, *, why: bool) -> None:
-    """Print the index if there is one, then each hit, a long one by its passage, and how it was found."""
+    """Print the index if there is one, then each likely hit, a long one by its passage, and how it was found.
+
+    Of each weak hit, which seldom answers, a line follows; with `why` it is printed like the others.
+    """
     if found.index is not None:
         rows = [[str(line.id), f"{line.match:.0%}", line.abstract] for line in found.index.lines]
         print_rows(rows, "id", "sure", "memory", title="Index")
-    long = [found.index is None and bool(hit.passage) for hit in found.hits]
-    for hit, cut in zip(found.hits, long, strict=True):
+    likely = [hit for hit in found.hits if hit.certainty is not Certainty.WEAK]
+    weak = [hit for hit in found.hits if hit.certainty is Certainty.WEAK]
+    long = [found.index is None and bool(hit.passage) for hit in likely]
+    for hit, cut in zip(likely, long, strict=True):
         _hit(replace(hit, layer=Layer.PASSAGE) if cut else hit, why=why)
-    print_line(found.message)
-    if found.nearest is not None:
-        one = found.nearest.memory
-        print_line(
-            f"Closest, but probably not relevant: #{one.id} ({found.nearest.match:.0%})  {sanitized(one.abstract)}"
-        )
-    if any(long):
+    print_line(found.message if found.index is not None else results.found_message(len(likely)))
+    _closest(weak or ([found.nearest] if found.nearest is not None else []), why=why)
+    if any(long) or weak:
         print_line("`recollect show ID` shows a memory whole.")
     if found.index is not None and found.index.omitted:
         print_line(f"Without details: {found.index.omitted}. Not even listed: {found.index.unlisted}.")
     _notes(found.notes)
+
+
+def _closest(hits: Sequence[results.Hit], *, why: bool) -> None:
+    """Print what a search found though it seldom answers."""
+    lines = [f"#{hit.memory.id} ({hit.match:.0%})  {sanitized(hit.memory.abstract)}" for hit in hits]
+    if why and hits:
+        print_line(f"{_CLOSEST}:")
+        for hit in hits:
+            _hit(hit, why=why)
+    elif len(lines) == 1:
+        print_line(f"{_CLOSEST}: {lines[0]}")
+    elif lines:
+        print_line("\n  ".join([f"{_CLOSEST}:", *lines]))
 
 
 def _notes(notes: Sequence[str]) -> None:

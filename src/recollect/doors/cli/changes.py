@@ -45,12 +45,13 @@ Ask = Callable[..., Any]
 def every(ask: Ask, filters: Mapping[str, Any]) -> list[Memory]:
     """Return all memories that meet the filters, page by page, the newest first unless they name an order."""
     found: dict[int, Memory] = {}
+    asked = {"order": "newest"} | dict(filters) | {"limit": MAX_LIMIT}
     while True:
-        page: Listed = ask("list_memories", **({"order": "newest"} | dict(filters)), limit=MAX_LIMIT, offset=len(found))
-        before = len(found)
+        page: Listed = ask("list_memories", **asked)
         found |= {one.id: one for one in page.memories}
-        if len(found) in (before, page.total):
+        if page.after is None:
             return list(found.values())
+        asked["after"] = page.after
 
 
 class _Chosen(Filters):

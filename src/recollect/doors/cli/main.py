@@ -15,6 +15,7 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
 from recollect import __version__
+from recollect.domain import calendar
 from recollect.domain.enums import OnFound, OnSecret
 from recollect.domain.fields import Request
 from recollect.domain.requests import Draft, Filters, Get, Listing, Query, Rescan
@@ -318,6 +319,7 @@ def options(
     given: dict[str, Any] = {"home": home, "user": user, "team": team, "project": project, "daemon": daemon}
     given["url"] = "" if in_process else None
     ctx.obj = Settings(**{name: value for name, value in given.items() if value is not None})
+    ctx.with_resource(calendar.in_zone(calendar.zone_named(ctx.obj.time_zone)))
     if home is not None and ctx.invoked_subcommand in _NEED_STORE and not {"-h", "--help"} & set(render.words()):
         _check_store(ctx.obj)
 

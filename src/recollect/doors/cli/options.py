@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum
 from types import NoneType
 from typing import Annotated, Any, Final, cast, get_args, get_origin
@@ -16,6 +16,7 @@ from typing import Annotated, Any, Final, cast, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
+from recollect.domain import calendar
 from recollect.domain.enums import Sensitivity, strictest
 from recollect.domain.fields import Request
 from recollect.domain.requests import Draft, Filters, Levels, StoreFact, Update
@@ -26,6 +27,7 @@ from recollect.errors import InvalidInput
 from recollect.settings import Settings
 
 _ISO: Final = re.compile(r"\s*\d{4}-\d\d-\d\d")
+_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 _MOMENTS: Final = (
     "Must be a day or a time, such as `2026-05-07` or `2026-05-07T13:30`, or words such as `yesterday`, `last week`, "
     "`3 days ago` or `March 2026`"
@@ -54,42 +56,64 @@ def typed_text(name: str, typed: Sequence[str] | str | None, *, required: bool) 
 def moment(name: str, typed: str, *, end: bool = False, ahead: bool = False) -> str:
     """Return a date as the request reads it: ISO as it is, words as the moment that they mean by the local clock.
 
-    A day in words begins where it begins here; with `end` it is meant to its end.
+    A day begins where it begins here; with `end` it is meant to its end.
     """
     if not typed.strip() or _ISO.match(typed):
         return typed
-    from recollect.search.parse import named_moment
-
-    found = named_moment(typed, datetime.now().astimezone(), end=end, ahead=ahead)
+    found = _meant(name, typed, end=end, ahead=ahead)
     if found is None:
         raise InvalidInput(name, f"Invalid {name}: {_MOMENTS}")
     return found.isoformat()
+
+
+def _meant(name: str, typed: str, *, end: bool, ahead: bool) -> datetime | None:
+    """Return the moment that words or figures mean, None where they mean none.
+
+    Figures that are another day elsewhere are named as they were understood; raises `InvalidInput` where that is not
+    known.
+    """
+    from recollect.search import typed_dates
+
+    try:
+        figures = typed_dates.day_in_figures(typed, typed_dates.date_order(render.locale()))
+    except typed_dates.Ambiguous as error:
+        first, second = (day.isoformat() for day in error.days)
+        raise InvalidInput(
+            name, f"Invalid {name}: `{typed}` may be {error}: type `{first}` or `{second}`, or set LC_TIME"
+        ) from None
+    except ValueError:  # no day of the calendar
+        return None
+    if figures is None:
+        return typed_dates.named_moment(typed, datetime.now(calendar.here()), end=end, ahead=ahead)
+    if figures.doubtful:
+        render.err.print(f"`{typed}` is read as {typed_dates.in_words(figures.day)}.", style="dim", markup=False)
+    days = calendar.days(figures.day)
+    return days.last if end else days.first
 
 
 def days_left(typed: str, ttl_days: object) -> float:
     """Return the days from now until the end of the day that was typed, or until the time in it."""
     if ttl_days is not None:
         raise InvalidInput("expires", "Invalid expires: Must not be given together with `--ttl-days`")
-    now = datetime.now().astimezone()
-    left = (_end(typed, now) - now) / timedelta(days=1)
+    left = (_end(typed) - datetime.now(UTC)) / timedelta(days=1)
     if left <= 0:
         raise InvalidInput("expires", f"Invalid expires: {_AHEAD}")
     return left
 
 
-def _end(typed: str, now: datetime) -> datetime:
-    from recollect.search.parse import named_moment
-
-    if not _ISO.match(typed):
-        found = named_moment(typed, now, end=True, ahead=True)
-    else:
-        try:
-            found = datetime.fromisoformat(typed.strip())
-        except ValueError:
-            found = None
-        if found is not None:
-            found = found if found.tzinfo else found.replace(tzinfo=UTC)
-            found += timedelta(days=1) if len(typed.strip()) == len("2027-05-07") else timedelta()
+def _end(typed: str) -> datetime:
+    """Return the end of a day that was typed, or the time in it; raise `InvalidInput` for neither."""
+    found = None
+    try:
+        if not _ISO.match(typed):
+            found = _meant("expires", typed, end=True, ahead=True)
+        elif _DAY.fullmatch(typed.strip()):
+            found = calendar.days(date.fromisoformat(typed.strip())).last
+        else:
+            found = calendar.instant(datetime.fromisoformat(typed.strip()))
+    except (ValueError, OverflowError) as error:
+        if isinstance(error, InvalidInput):
+            raise
     if found is None:
         raise InvalidInput("expires", f"Invalid expires: {_AHEAD}")
     return found

@@ -21,6 +21,7 @@ from rich.table import Table
 from rich.text import Text
 
 from recollect.doors.cli.thin import piped_input, read_input
+from recollect.environment import LOCALE, named
 from recollect.prompt.neutral import neutral
 
 
@@ -86,6 +87,13 @@ def client_pages() -> bool:
     if client is not None:
         client.paged.append(True)
     return client is not None
+
+
+def locale() -> str:
+    """Return the locale by which whoever types writes dates, an empty text where none is set."""
+    client = _client.get()
+    told = {name: named(name) for name in LOCALE} if client is None else client.variables
+    return next(filter(None, (told.get(name) for name in LOCALE)), "")
 
 
 def words() -> Sequence[str]:

@@ -23,7 +23,7 @@ Asking = Callable[[str], AbstractContextManager[tuple[App, Caller]]]
 OPEN: Final = frozenset({"/healthz", "/readyz"})
 """The addresses that are answered to anybody."""
 _LONGEST: Final = 200
-_NAMES: Final = ("user", "team", "project")
+_NAMES: Final = ("user", "team", "project", "zone")
 
 
 class Asker(ABC):

@@ -110,6 +110,9 @@ class LocalAccess(Access, Asker):
         parameter("user", "User who asks", required=True),
         parameter("project", "Project whose memories are seen", required=True),
         parameter("team", "Team whose memories are seen. Default: `local`"),
+        parameter(
+            "zone", "Time zone in which a day begins, such as `Europe/Berlin`. Default: that of the daemon's machine"
+        ),
         parameter("on_secret", "What becomes of a secret: `block` or `redact`. Default: as the daemon was started"),
         parameter("model", "Embedding model that the client expects. Default: that of the daemon"),
     )
@@ -155,11 +158,11 @@ class LocalAccess(Access, Asker):
 
     def asking(self, query: QueryParams, also: Collection[str] = ()) -> Asking:
         """Return what gives the caller and the store under the settings that an address names."""
-        named = address_of(query, ("user", "team", "project", "on_secret", "model", *also))
+        named = address_of(query, ("user", "team", "project", "zone", "on_secret", "model", *also))
         for name in ("user", "project"):
             if not named.get(name):
                 raise InvalidInput(name, f"Missing {name}: {_WHO}")
-        caller = Caller(**{name: named[name] for name in ("user", "team", "project") if name in named})
+        caller = Caller(**{name: named[name] for name in ("user", "team", "project", "zone") if name in named})
         app = self._app_for(named.get("model", self._model), named.get("on_secret", ""))
         return lambda _: nullcontext((app, caller))
 

@@ -71,7 +71,7 @@ _LANES: Final = 4
 _OF_ADMINS: Final = frozenset({"doctor"})
 """Verbs that look at the whole store."""
 _ACCEPTING: Final = "/v1/admin/accept_invitation"
-_NARROWS: Final = ("team", "project")
+_NARROWS: Final = ("team", "project", "zone")
 _INVITED: Final = "An invitation opens nothing else: `recollect token accept` makes a token of it."
 
 
@@ -154,6 +154,7 @@ class TeamAccess(Access):
     parameters: ClassVar = (
         parameter("team", "Team whose memories are seen. Default: the only team of the user"),
         parameter("project", "Project whose memories are seen. Default: none"),
+        parameter("zone", "Time zone in which a day begins, such as `Europe/Berlin`. Default: `UTC`"),
     )
     event_parameters: ClassVar = parameters
     client: ClassVar = ("settings", "Settings of the client's project; they turn on nothing and raise no limit", {})

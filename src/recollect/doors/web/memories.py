@@ -6,10 +6,10 @@ from datetime import timedelta
 from itertools import pairwise
 from typing import Any, Final
 
-from recollect.domain.enums import Concept, FactType, ObservationType, Order, Scope, Source
+from recollect.domain.enums import Certainty, Concept, FactType, ObservationType, Order, Scope, Source
 from recollect.domain.page import Browsed, Counted, JournalLine
 from recollect.domain.requests import FactQuery
-from recollect.domain.results import Hit, JournalEntry, Memory, Recalled
+from recollect.domain.results import Hit, JournalEntry, Memory, Recalled, found_message
 from recollect.doors.web.visit import LEVELS, Shown, Visit
 from recollect.doors.web.words import differences
 from recollect.errors import ModelUnusable, NotFound, RecollectError
@@ -72,7 +72,7 @@ def form_of(visit: Visit) -> dict[str, Any]:
 
 
 def search(visit: Visit) -> Shown:
-    """Show what answers a query, and why; where nothing does, what was nearest."""
+    """Show what answers a query, and why, and folded below that what is nearest though it seldom answers."""
     query, form = visit.said("q"), form_of(visit)
     if not query:
         recent: Browsed = visit.run("browse", limit=8, **visit.levels)
@@ -81,11 +81,15 @@ def search(visit: Visit) -> Shown:
     if visit.said("everywhere") and not visit.team_server:
         given["everywhere"] = True
     found: Recalled = visit.run("recall", query=query, **given)
+    likely = tuple(hit for hit in found.hits if hit.certainty is not Certainty.WEAK)
     nearest = (found.nearest,) if found.nearest is not None and not found.hits else ()
     data = {
         "query": query,
         "recalled": found,
         "nearest": nearest,
+        "_likely": likely,
+        "_closest": tuple(hit for hit in found.hits if hit not in likely) or nearest,
+        "_message": found_message(len(likely)),
         "recent": [],
         "passages": {str(one.memory.id): one.passage for one in found.hits if one.passage},
         "_reasons": {one.memory.id: reasons(one) for one in (*found.hits, *nearest)},

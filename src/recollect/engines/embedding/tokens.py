@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from recollect.errors import ModelUnusable
+from recollect.text.separators import spaced
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
@@ -73,8 +74,11 @@ class Tokens:
 
 
 def plain(text: str) -> str:
-    """Replace lone surrogates, which the library refuses, by "?": one character each, so that offsets stay."""
-    return text.encode("utf-8", "replace").decode("utf-8")
+    """Replace what the library refuses or deletes, one character each, so that offsets stay.
+
+    A lone surrogate becomes "?". What ends a line, a page or a record becomes a space, else words would be glued.
+    """
+    return spaced(text).encode("utf-8", "replace").decode("utf-8")
 
 
 def _tokenized(encoding: Encoding, limit: int, prompt: int) -> Tokenized:

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from recollect.prompt.neutral import visible
 from recollect.text.prompts import is_typed, reported
+from recollect.text.separators import gap
 
 
 class Origin(StrEnum):
@@ -72,6 +73,7 @@ _TRIVIAL: Final = frozenset(
 _WORD: Final = re.compile(r"[\w./:-]+")
 _GAPS: Final = re.compile(r"[ \t]+")
 _NUMBERED: Final = re.compile(r"^ *\d+(?:→|\t)", re.MULTILINE)
+_MOVES: Final = re.compile(r"\x1b\[[0-9;]*[CGHf]")  # of the cursor: what follows stands elsewhere
 _ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*\x07")
 _OVERWRITTEN: Final = re.compile(r"^[^\n]*\r(?=[^\n])", re.MULTILINE)
 _SHELL: Final = re.compile(r"^(?:/\S*/)?(?:ba|z|da)?sh -l?c(?: (?!-)|$)(?!['\"])")
@@ -244,7 +246,8 @@ def _marked(sign: str, patch: str) -> str:
 
 
 def _plain(text: str) -> str:
-    return visible(_OVERWRITTEN.sub("", _ESCAPES.sub("", text.replace("\r\n", "\n"))))
+    plain = _ESCAPES.sub("", _MOVES.sub(gap, text.replace("\r\n", "\n")))
+    return visible(_OVERWRITTEN.sub("", plain))
 
 
 def shown_input(given: Mapping[str, Any]) -> str:

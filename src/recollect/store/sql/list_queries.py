@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import ColumnElement, Connection, Text, func, select, type_coerce, update
+from sqlalchemy import ColumnElement, Connection, Select, Text, func, or_, select, tuple_, type_coerce, update
 
 from recollect.domain.enums import IMPORTANCE_DAYS, IMPORTANT, Order, Scope
 from recollect.domain.lifecycle import OBSERVED
 from recollect.domain.results import Stats
 from recollect.domain.search import View
+from recollect.errors import InvalidInput
 from recollect.store import journal
 from recollect.store.sql import facts, mapping, tables
 from recollect.store.sql.database import Database
@@ -23,15 +24,43 @@ from recollect.store.sql.visibility import alive, inside, namespace_ids, of_leve
 _STEP: Final = timedelta(days=1)  # a shorter gain is not worth a line in the journal
 _memory = tables.memory.c
 
-_UPDATED = (_memory.updated_at.desc(), _memory.id.desc())
+_CHANGED: Final = "+"
+"""Begins the place of a page of what has changed since a listing began."""
+_SEPARATOR: Final = "_"
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND: Final = timedelta(microseconds=1)
+
+
+class _Sorting(NamedTuple):
+    """The columns of an order, whether all of them fall, and how their values are read; `moves`: writes change it."""
+
+    columns: tuple[ColumnElement[Any], ...]
+    down: bool
+    read: tuple[Callable[[str], Any], ...]
+    moves: bool = False
+
+    @property
+    def order(self) -> list[ColumnElement[Any]]:
+        """Return what a query is ordered by."""
+        return [one.desc() if self.down else one for one in self.columns]
+
+
+def _instant(text: str) -> datetime:
+    return _EPOCH + int(text) * _MICROSECOND
+
+
 _used = func.coalesce(tables.usage.c.accessed_count, 0) + func.coalesce(tables.usage.c.recalled_count, 0)
-_ORDERS: dict[Order, tuple[ColumnElement[Any], ...]] = {
-    Order.NEWEST: (_memory.created_at.desc(), _memory.id.desc()),
-    Order.OLDEST: (_memory.created_at, _memory.id),
-    Order.UPDATED: _UPDATED,
-    Order.USED: (_used.desc(), *_UPDATED),
-    Order.IMPORTANT: (_memory.importance.desc(), *_UPDATED),
+_CREATED: Final = (_memory.created_at, _memory.id)
+_UPDATED: Final = (_memory.updated_at, _memory.id)
+_ORDERS: Final[dict[Order, _Sorting]] = {
+    Order.NEWEST: _Sorting(_CREATED, True, (_instant, int)),
+    Order.OLDEST: _Sorting(_CREATED, False, (_instant, int)),
+    Order.UPDATED: _Sorting(_UPDATED, True, (_instant, int), moves=True),
+    Order.USED: _Sorting((_used, *_UPDATED), True, (int, _instant, int), moves=True),
+    Order.IMPORTANT: _Sorting((_memory.importance, *_UPDATED), True, (float, _instant, int), moves=True),
 }
+_SWEEP: Final = _Sorting(_UPDATED, False, (_instant, int))
+"""The order of what has changed since a listing began: what changes once more comes behind all others."""
 
 
 class SqlListQueries:
@@ -42,11 +71,34 @@ class SqlListQueries:
     def list_ids(self, view: View, order: Order, limit: int, offset: int) -> list[int]:
         """Return the ids of one page of what `view` may see, in `order`."""
         with self._database.reading() as connection:
-            query = select(_memory.id).where(_memory.id.in_(passing(view)))
-            if order is Order.USED:
-                query = query.outerjoin(tables.usage, tables.usage.c.memory_id == _memory.id)
-            page = query.order_by(*_ORDERS[order]).limit(limit).offset(offset)
+            page = _passing(view, order).order_by(*_ORDERS[order].order).limit(limit).offset(offset)
             return list(connection.execute(page, values_of(connection, view)).scalars())
+
+    def list_page(
+        self, view: View, order: Order, limit: int, after: str | None = None, offset: int = 0
+    ) -> tuple[list[int], str | None]:
+        """Return the ids of the page behind the place `after`, or behind `offset`, and the place where it ends.
+
+        While others write, no memory is missed: in an order that writes change, what has changed since the first page
+        comes at the end, also what was listed before. The last page has no place. Raises `InvalidInput` for a place
+        that no page of this order has named.
+        """
+        changed = after is not None and after.partition(_SEPARATOR)[2].startswith(_CHANGED)
+        sorting = _SWEEP if changed else _ORDERS[order]
+        began, behind = (view.now, None) if after is None else _place(sorting, after)
+        query = _passing(view, order)
+        with self._database.reading() as connection:
+            values = values_of(connection, view)
+            page = _behind(query.where(_since(began, order)) if changed else query, sorting, behind)
+            found = connection.execute(page.limit(limit + 1).offset(offset), values).all()
+            ids = [row.id for row in found[:limit]]
+            if len(found) > limit:
+                place = _SEPARATOR.join(map(_text, found[limit - 1][1:]))
+                return ids, f"{_text(began)}{_SEPARATOR}{_CHANGED if changed else ''}{place}"
+            if after is None or changed or not sorting.moves:
+                return ids, None
+            meanwhile = connection.execute(query.where(_since(began, order)).limit(1), values).first()
+            return ids, f"{_text(began)}{_SEPARATOR}{_CHANGED}" if meanwhile else None
 
     def stats(self, view: View) -> Stats:
         """Count what the view may see by kind, and what of its levels is out of sight."""
@@ -93,6 +145,43 @@ class SqlListQueries:
                     connection.execute(mine.values(expires_at=_until(at, row.importance, captured_days)))
                 lines = [(row.id, row.level, {"fields": ["expires_at"]}) for row in found]
                 journal.extend(connection, namespace, actor, at, "refresh", lines)
+
+
+def _passing(view: View, order: Order) -> Select[Any]:
+    """Select the ids of what a view may see, with its use where the order asks for that."""
+    query = select(_memory.id).where(_memory.id.in_(passing(view)))
+    return query.outerjoin(tables.usage, tables.usage.c.memory_id == _memory.id) if order is Order.USED else query
+
+
+def _since(began: datetime, order: Order) -> ColumnElement[bool]:
+    """Select what may have moved in an order since a listing began."""
+    changed = _memory.updated_at > began
+    return or_(changed, tables.usage.c.last_accessed_at > began) if order is Order.USED else changed
+
+
+def _behind(query: Select[Any], sorting: _Sorting, behind: tuple[Any, ...] | None) -> Select[Any]:
+    """Order a query, let it begin behind these values of the order, and return those of each row after its id."""
+    query = query.add_columns(*(one.label(f"place_{at}") for at, one in enumerate(sorting.columns)))
+    if behind is not None:
+        place, last = tuple_(*sorting.columns), tuple_(*behind)
+        query = query.where(place < last if sorting.down else place > last)
+    return query.order_by(*sorting.order)
+
+
+def _text(value: Any) -> str:
+    return str((value - _EPOCH) // _MICROSECOND) if isinstance(value, datetime) else repr(value)
+
+
+def _place(sorting: _Sorting, after: str) -> tuple[datetime, tuple[Any, ...] | None]:
+    """Return when a listing began and the values of its last row, None where none of this order came yet."""
+    began, _, place = after.partition(_SEPARATOR)
+    texts = place.removeprefix(_CHANGED).split(_SEPARATOR)
+    try:
+        if place == _CHANGED:
+            return _instant(began), None
+        return _instant(began), tuple(read(text) for read, text in zip(sorting.read, texts, strict=True))
+    except (ValueError, OverflowError):
+        raise InvalidInput("after", "Invalid after: Must be where a page of the same order ended") from None
 
 
 def _extendable(connection: Connection, ids: Sequence[int], at: datetime, captured_days: float) -> dict[str, list[int]]:

@@ -1,0 +1,57 @@
+"""Short forms that developers write, such as `k8s`, and what they are short for; the table is `short_forms.toml`."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import defaultdict
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from recollect.text.normalization import fold
+
+_WORD: Final = re.compile(r"[^\W_]+")
+_LONGEST: Final = 3  # words
+_MOST_WORDS: Final = 100  # of a query that are looked at
+
+
+@cache
+def table() -> Mapping[str, tuple[str, ...]]:
+    """Return each form of the table, short or long, with those that it stands for or that stand for it."""
+    rows = tomllib.loads(Path(__file__).with_name("short_forms.toml").read_text(encoding="utf-8"))
+    found: dict[str, dict[str, None]] = defaultdict(dict)
+    for short, long_forms in rows.items():
+        for one in long_forms:
+            found[short][one] = found[one][short] = None
+    return {form: tuple(others) for form, others in found.items()}
+
+
+def other_forms(query: str) -> dict[str, tuple[str, ...]]:
+    """Return each stretch of a query that is a short form or has one, folded as it stands there, with its other forms.
+
+    The plural of a form counts as the form. A word within a longer form counts for that alone.
+    """
+    words, found, at = _WORD.findall(fold(query))[:_MOST_WORDS], dict[str, tuple[str, ...]](), 0
+    while at < len(words):
+        for count in range(min(_LONGEST, len(words) - at), 0, -1):
+            written = " ".join(words[at : at + count])
+            if others := next(filter(None, map(table().get, _singulars(written))), ()):
+                found[written] = others
+                at += count - 1
+                break
+        at += 1
+    return found
+
+
+def plural(word: str) -> str:
+    """Return the plural of an English word by the rule."""
+    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
+
+
+def _singulars(words: str) -> tuple[str, ...]:
+    """Return words as they stand, and what they may be the plural of."""
+    if words.endswith("ies"):
+        return words, f"{words[:-3]}y", words[:-1]
+    return (words, words[:-1], words[:-2]) if words.endswith("es") else (words, words.removesuffix("s"))
