@@ -152,7 +152,7 @@ class _Work:
         entry = replace(entry, said_by=stamp.said_by, came_from=stamp.came_from or None, review=review)
         trust = min(draft.trust, MOST_TRUST[stamp.said_by])
         entry = replace(entry, entities=tuple(named)[:MOST_NAMED], expires_at=whole.expires_at, trust=trust)
-        self.writing.update(whole, entry, "withdraw", revive=False)
+        self.writing.update(whole, entry, "withdraw", revive=False, keep=False)
         self.rebuilt.append(whole.id)
 
     def _summaries(self) -> None:
@@ -376,7 +376,7 @@ def _undone(
         stamp = copy.stamp
         entry = replace(entry, said_by=stamp.said_by, came_from=stamp.came_from or None, review=copy.review)
         entry = replace(entry, entities=copy.entities, expires_at=copy.expires_at)
-        writing.update(whole, entry, "restore", revive=False)
+        writing.update(whole, entry, "restore", revive=False, keep=False)
         writing.delete(copy_id)
         rebuilt.append(whole_id)
     for memory_id, whole_id in undo["parts"]:
@@ -386,7 +386,7 @@ def _undone(
         if (old := writing.by_id(memory_id)) is not None and old.deleted_at is not None:
             back = prepare(app, clear(draft_of(old), OnSecret.REDACT), old, made)
             entry = replace(entry_for(app, back, old, caller.user), expires_at=old.expires_at)
-            writing.update(old, entry, "restore")
+            writing.update(old, entry, "restore", keep=False)
             if old.superseded_by is not None:
                 writing.set_link(old, old.superseded_by)
             hidden.append(memory_id)
