@@ -28,8 +28,8 @@ from recollect.doors.cli.exit_codes import opened, perform
 from recollect.doors.cli.options import QUOTES, Given, Json, MoreIds, from_fields, ids_of, typed_text
 from recollect.doors.cli.render import print_line
 from recollect.doors.serializers import agent_json
-from recollect.environment import named
 from recollect.errors import InvalidInput, NotFound, RecollectError, SecretFound, relayed
+from recollect.settings import Settings
 from recollect.transfer.markdown import front_matter
 
 _SHOWN: Final = 5
@@ -222,10 +222,7 @@ def edit(ctx: typer.Context, given: Given, as_json: bool = False, words: Words =
         exit_codes.answered(ctx.obj, "update_memory", given, as_json)
         return
     Get(**given)
-    render.leave_to_client()
-    with opened(ctx.obj, model=False) as ask:
-        before = _as_text(ask("get_memory", **given))
-    edited = _edited(before)
+    before, edited = render.edited(lambda: _text_of(ctx.obj, given))
     changed = {} if edited is None else _changed_fields(before, edited)
     if edited is None or not changed:
         body = {"message": "Nothing changed.", "id": given["id"], "outcome": "unchanged"}
@@ -242,6 +239,11 @@ def edit(ctx: typer.Context, given: Given, as_json: bool = False, words: Words =
     exit_codes.show(agent_json(Outcome, outcome), as_json, print_answer=lambda: answers.print_answer(outcome))
 
 
+def _text_of(settings: Settings, given: Given) -> str:
+    with opened(settings, model=False) as ask:
+        return _as_text(ask("get_memory", **given))
+
+
 def _as_text(memory: Memory) -> str:
     body = memory.model_dump(mode="json", include=set(_LABELS))
     head = "".join(f"{name}: {_value(body.get(name))}".rstrip() + "\n" for name in _LABELS)
@@ -253,19 +255,6 @@ def _value(value: Any) -> str:
         return f"[{', '.join(_value(one) for one in value)}]"
     text = "" if value is None else str(value)
     return text if not text or (_PLAIN.fullmatch(text) and ": " not in text) else json.dumps(text, ensure_ascii=False)
-
-
-def _edited(text: str) -> str | None:
-    """Return what the editor saved, None where it saved nothing."""
-    if not (named("VISUAL") or named("EDITOR")) and (sys.stdin is None or not sys.stdin.isatty()):
-        raise InvalidInput("editor", "There is no terminal to edit in: set EDITOR, or use `recollect update`.")
-    import click
-
-    try:
-        saved: str | None = click.edit(text, extension=".md")
-    except click.ClickException as error:
-        raise RecollectError(f"The editor could not be used: {error.format_message()}") from None
-    return saved
 
 
 def _changed_fields(before: str, after: str) -> dict[str, Any]:

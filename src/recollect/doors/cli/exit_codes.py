@@ -55,6 +55,11 @@ def served_by(serving: Callable[[Settings], Callable[..., Any]]) -> Iterator[Non
         _served.reset(token)
 
 
+def is_served() -> bool:
+    """Say whether a command runs in the daemon, in a client's stead."""
+    return _served.get() is not None
+
+
 @contextmanager
 def opened(settings: Settings, *, model: bool) -> Iterator[Callable[..., Any]]:
     """Yield what runs an operation by name: the daemon, started where the `model` is needed, else this process.
@@ -243,7 +248,7 @@ def _run(command: Callable[[], Any]) -> int:
     except typer.TyperException as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # on a terminal it is printed already
             if help_text := _text_of(error):
-                sys.stdout.write(f"{help_text}\n")
+                render.stdout().write(f"{help_text}\n")
             return InvalidInput.exit_code
         return _print_error(InvalidInput.__name__, _usage_error(error), InvalidInput.exit_code)
     return code if isinstance(code, int) else 0

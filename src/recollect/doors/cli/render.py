@@ -20,7 +20,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from recollect.doors.cli.thin import piped_input, read_input
+from recollect.doors.cli.thin import EDITED, piped_input, read_input
+from recollect.doors.cli.thin import edited as edited_here
 from recollect.prompt.neutral import neutral
 
 
@@ -48,6 +49,7 @@ class ClientTerminal:
     words: Sequence[str]
     stdin: str | None
     stdin_read: bool
+    edited: tuple[str, str | None] | None = None
     encoding: str
     tty: tuple[bool, bool]
     size: tuple[int, int] | None
@@ -101,7 +103,7 @@ def stdout() -> TextIO:
 
 
 class InputWanted(Exception):
-    """A client has to read its standard input, as its argument says, and to ask again."""
+    """A client has to read its standard input or to edit a text, as the arguments say, and to ask again."""
 
 
 def typed() -> str:
@@ -116,9 +118,25 @@ def piped() -> str | None:
     return piped_input() if client is None else _of_client(client, "piped")
 
 
+def edited(make_text: Callable[[], str]) -> tuple[str, str | None]:
+    """Return a text to edit and what somebody saved of it, None where they saved nothing."""
+    client = _client.get()
+    if client is None:
+        text = make_text()
+        return text, edited_here(text)
+    if client.edited is None:
+        raise InputWanted(EDITED, make_text())
+    return client.edited
+
+
 def interactive() -> bool:
     """Say whether there is somebody to ask; of a client nobody knows, see `leave_to_client`."""
     return _client.get() is None and sys.stdin is not None and sys.stdin.isatty()
+
+
+def of_another() -> bool:
+    """Say whether the command runs in a client's stead."""
+    return _client.get() is not None
 
 
 def leave_to_client() -> None:

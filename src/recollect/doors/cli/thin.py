@@ -15,7 +15,10 @@ from typing import Any, Final
 from recollect import __version__, environment
 from recollect.client.daemon import Client, running_at
 from recollect.client.server import Lost, persistently
-from recollect.errors import RecollectError
+from recollect.errors import InvalidInput, RecollectError
+
+EDITED: Final = "edited"
+"""What a daemon wants first: that somebody edits a text."""
 
 
 def run(words: Sequence[str], given: Mapping[str, str], home: Path, *, start: bool, keyed: bool) -> int | None:
@@ -33,11 +36,14 @@ def run(words: Sequence[str], given: Mapping[str, str], home: Path, *, start: bo
             client = _started(given)
         if client is None or client.runtime.version != __version__:
             return None
-        body = _request(words)
+        body = request(words)
         answer = _answer(client, given, body, keyed=keyed)
         if answer.get("wanted") in ("read", "piped"):
             typed = read_input() if answer["wanted"] == "read" else piped_input()
             answer = _answer(client, given, body | {"stdin": typed, "stdin_read": True}, keyed=keyed)
+        elif answer.get("wanted") == EDITED:
+            both = [answer["text"], edited(answer["text"])]
+            answer = _answer(client, given, body | {"edited": both}, keyed=keyed)
         return None if "wanted" in answer else _print(answer)
     except RecollectError as error:
         from recollect.doors.cli.exit_codes import fail
@@ -59,6 +65,23 @@ def _answer(client: Client, given: Mapping[str, str], body: dict[str, Any], *, k
     return persistently(ask, keyed=keyed)
 
 
+def edited(text: str) -> str | None:
+    """Let somebody edit a text and return what they saved, None where they saved nothing.
+
+    Raises `InvalidInput` without a terminal to edit in, `RecollectError` where the editor cannot be used.
+    """
+    named = environment.named("VISUAL") or environment.named("EDITOR")
+    if not named and (sys.stdin is None or not sys.stdin.isatty()):
+        raise InvalidInput("editor", "There is no terminal to edit in: set EDITOR, or use `recollect update`.")
+    import click
+
+    try:
+        saved: str | None = click.edit(text, extension=".md")
+    except click.ClickException as error:
+        raise RecollectError(f"The editor could not be used: {error.format_message()}") from None
+    return saved
+
+
 def _started(given: Mapping[str, str]) -> Client | None:
     """Start the daemon and return a client of it; whatever goes wrong is met again by the command itself."""
     with suppress(RecollectError, OSError):
@@ -76,7 +99,7 @@ def _ensured(given: Mapping[str, str]) -> Client | None:
     return None if not settings.daemon or read_only(settings.database.parent) else ensure(settings)
 
 
-def _request(words: Sequence[str]) -> dict[str, Any]:
+def request(words: Sequence[str]) -> dict[str, Any]:
     """Return what the daemon must know of this process to run a command in its stead."""
     if isinstance(sys.stdin, TextIOWrapper):
         sys.stdin.reconfigure(errors="surrogateescape")  # the request refuses what is not text
