@@ -226,3 +226,12 @@ def test_only_what_only_runs_operations_is_handed_on(
     with pytest.raises(SystemExit):
         entry.main()
     assert asked[-1] == "here"
+
+
+@pytest.mark.parametrize(
+    ("rows", "lines", "paged"),
+    [(0, 50, False), (1, 50, False), (4, 50, False), (5, 50, True), (5, 3, False), (30, 30, True), (30, 29, False)],
+)
+def test_a_terminal_without_room_opens_no_pager(rows: int, lines: int, paged: bool) -> None:
+    """A pager opens where a text is longer than the screen, and never on one of no rows or next to none."""
+    assert thin.needs_pager("line\n" * lines, rows) is paged

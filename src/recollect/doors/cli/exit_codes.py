@@ -28,6 +28,7 @@ from recollect.domain.verbs import BY_NAME
 from recollect.doors.cli import render
 from recollect.doors.cli.answers import named_here, print_answer
 from recollect.doors.cli.options import in_options
+from recollect.doors.cli.patience import told_after_a_second
 from recollect.doors.cli.render import err, out, sanitized
 from recollect.doors.serializers import agent_json
 from recollect.errors import InvalidInput, NotFound, RecollectError, StoreOwned
@@ -70,15 +71,31 @@ def opened(settings: Settings, *, model: bool) -> Iterator[Callable[..., Any]]:
     if (serving := _served.get()) is not None:
         yield serving(settings)
     elif (store := _open_unless_daemon(settings, model=model)) is None:
+        from recollect.client import launch  # with what speaks HTTP: not for help
         from recollect.client.connection import remote
 
         with remote(settings) as link:
-            yield link.perform
+            yield link.perform if settings.url or launch.running(settings) else _patient(link.perform)
     else:
         from recollect.doors.handlers import perform
 
         with store as app:
             yield lambda name, **fields: perform(app, name, fields, settings.caller)
+
+
+def _patient(perform: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what runs verbs, whose first call starts the daemon and says so to whoever waits for it."""
+    started = False
+
+    def run(name: str, **fields: Any) -> Any:
+        nonlocal started
+        if started:
+            return perform(name, **fields)
+        started = True
+        with told_after_a_second(render.words()):
+            return perform(name, **fields)
+
+    return run
 
 
 def perform(settings: Settings, name: str, given: dict[str, Any], *, model: bool | None = None) -> Any:

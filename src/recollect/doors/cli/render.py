@@ -8,6 +8,7 @@ Where a command reads and writes: the terminal of this process, or that of a cli
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from recollect.doors.cli.thin import EDITED, piped_input, read_input
+from recollect.doors.cli.thin import EDITED, needs_pager, piped_input, read_input
 from recollect.doors.cli.thin import edited as edited_here
 from recollect.prompt.neutral import neutral
 
@@ -252,10 +253,18 @@ def paged() -> Iterator[None]:
     with out.capture() as captured:
         yield
     text = captured.get()
-    if text.count("\n") < out.height:
-        out.file.write(text)
-    else:
+    if needs_pager(text, _rows()):
         page(text)
+    else:
+        out.file.write(text)
+
+
+def _rows() -> int:
+    """Return the rows of the terminal as it says, where rich takes 25 for none."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).lines
+    except OSError:
+        return out.height
 
 
 def page(text: str) -> None:

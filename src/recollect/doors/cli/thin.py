@@ -15,6 +15,7 @@ from typing import Any, Final
 from recollect import __version__, environment
 from recollect.client.daemon import Client, running_at
 from recollect.client.server import Lost, persistently
+from recollect.doors.cli.patience import told_after_a_second
 from recollect.errors import InvalidInput, RecollectError
 
 EDITED: Final = "edited"
@@ -31,13 +32,14 @@ def run(words: Sequence[str], given: Mapping[str, str], home: Path, *, start: bo
     if os.name != "posix" or not all(isinstance(one, TextIOWrapper) for one in streams):
         return None
     try:
-        client = running_at(home)
-        if client is None and start:
-            client = _started(given)
-        if client is None or client.runtime.version != __version__:
-            return None
         body = request(words)
-        answer = _answer(client, given, body, keyed=keyed)
+        with told_after_a_second(words):
+            client = running_at(home)
+            if client is None and start:
+                client = _started(given)
+            if client is None or client.runtime.version != __version__:
+                return None
+            answer = _answer(client, given, body, keyed=keyed)
         if answer.get("wanted") in ("read", "piped"):
             typed = read_input() if answer["wanted"] == "read" else piped_input()
             answer = _answer(client, given, body | {"stdin": typed, "stdin_read": True}, keyed=keyed)
@@ -63,6 +65,11 @@ def _answer(client: Client, given: Mapping[str, str], body: dict[str, Any], *, k
             raise
 
     return persistently(ask, keyed=keyed)
+
+
+def needs_pager(text: str, rows: int) -> bool:
+    """Say whether a text does not fit on a terminal of so many rows; one too low for a pager, or of none, needs none."""
+    return rows >= _LEAST_ROWS and text.count("\n") >= rows
 
 
 def edited(text: str) -> str | None:
@@ -138,7 +145,7 @@ def _size() -> tuple[int, int] | None:
 
 def _print(answer: dict[str, Any]) -> int:
     size = _size() if answer["paged"] and sys.stdin.isatty() and sys.stdout.isatty() else None
-    if size is not None and answer["out"].count("\n") >= size[1]:
+    if size is not None and needs_pager(answer["out"], size[1]):
         from recollect.doors.cli.render import page
 
         page(answer["out"])
@@ -156,6 +163,7 @@ def _print(answer: dict[str, Any]) -> int:
     return int(answer["code"])
 
 
+_LEAST_ROWS: Final = 5
 _WAIT: Final = 3.0  # seconds for the first byte of a pipe: whoever inherits one into which nobody writes must not hang
 
 
