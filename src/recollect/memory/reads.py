@@ -165,7 +165,9 @@ def history(app: App, request: Get, caller: Caller) -> list[JournalEntry]:
 def _with_texts(line: JournalEntry, texts: Mapping[int, str], after: int) -> JournalEntry:
     """Return a line with the beginnings of the text before its change and of the one after it, where both are there."""
     before = line.changes[KEPT_AS]
-    if before not in texts or after not in texts:
+    if before not in texts:  # it was brought back, or forgotten
+        return replace(line, changes={name: value for name, value in line.changes.items() if name != KEPT_AS})
+    if after not in texts:
         return line
     both = [one_line(texts[before]), one_line(texts[after])]
     return replace(line, changes=line.changes | {"content": both})

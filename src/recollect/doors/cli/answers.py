@@ -19,8 +19,18 @@ from recollect.domain.lifecycle import Decision, SessionList, SessionSummary, Sh
 from recollect.domain.origin import Authority
 from recollect.domain.review import Rescanned
 from recollect.doors.cli.render import err, out, page_line, print_fields, print_line, print_rows, sanitized, stdout
+from recollect.prompt.neutral import neutral_json
 
 _LAYERS: Final = ("title", "abstract", "overview")
+_CHANGED: Final = ("importance", "confidence", "trust", "fact_type", "type")
+"""The fields of which the journal has both values."""
+_LINKS: Final = {
+    "superseded_by": "replaced by memory {}",
+    "merged_into": "merged into memory {}",
+    "kept_as": "the earlier text is memory {}",
+    "standing": "{}",
+}
+_QUOTED: Final = 60  # characters of a text in a line of the history
 _STYLES: Final[dict[str, str]] = {Decision.KEPT: "green", Decision.DROPPED: "dim", Decision.REFUSED: "yellow"}
 _COLUMNS: Final = ("no", "time", "tool", "became", "why", "score", "memory id", "what it says")
 
@@ -87,17 +97,35 @@ def named_here(outcome: results.Outcome) -> results.Outcome:
 
 
 def print_memory(body: dict[str, Any], history: Sequence[dict[str, Any]]) -> None:
-    """Print one memory's fields, without layers that only repeat its content, and what happened to it."""
+    """Print one memory: its text, its other fields but for layers that only repeat the text, and its history."""
     repeated = {name for name in _LAYERS if body.get(name) == body["content"]}
-    print_fields({name: _value(value) for name, value in body.items() if name not in repeated})
-    rows = [[line["at"], _action(line), line["actor"]] for line in history]
-    print_rows(rows, "when", "what", "who", title="History")
+    first = {"content": body["content"]}
+    print_fields({name: _value(value) for name, value in (first | body).items() if name not in repeated})
+    rows = [[line["at"], line["actor"], _happened(line)] for line in history]
+    print_rows(rows, "when", "who", "what happened", title="History")
 
 
-def _action(line: Mapping[str, Any]) -> str:
-    """Return what a line of the journal tells of; a change of importance with both values."""
-    weighed = line.get("importance") if line["action"] == "consolidate" else None
-    return "importance {:.2f} → {:.2f}".format(*weighed) if weighed else str(line["action"])
+def _happened(line: Mapping[str, Any]) -> str:
+    """Return what a line of the journal tells of: each field that changed, where both values are known with both."""
+    fields = line.get("fields", ())
+    both = {name: line[name] for name in ("content", *_CHANGED) if name in line}
+    parts = [f"{name} {' → '.join(map(_short_value, both[name]))}" for name in both]
+    parts += [str(name) for name in fields if name not in both]
+    parts += [said.format(line[name]) for name, said in _LINKS.items() if line.get(name)]
+    return f"{line['action']}: {', '.join(parts)}" if parts else str(line["action"])
+
+
+def _short_value(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    text = str(value)
+    return f"“{text[:_QUOTED].rstrip()}{'…' * (len(text) > _QUOTED)}”" if " " in text else text
+
+
+def with_contents(body: dict[str, Any], found: results.Listed) -> dict[str, Any]:
+    """Return the JSON of a list with the whole text of each memory."""
+    texts = (neutral_json({"content": one.content}) for one in found.memories)
+    return body | {"memories": [line | text for line, text in zip(body["memories"], texts, strict=True)]}
 
 
 def print_checks(found: Sequence[results.Check]) -> None:

@@ -84,6 +84,8 @@ def forget(
     if soft and fact:
         raise InvalidInput("soft", "Invalid soft: Facts cannot be hidden, only ended by another or deleted")
     operation = _HIDE if soft else "forget_fact" if fact else "forget"
+    if "key" in given and "id" not in given and not (where or everything):
+        given = _with_id_of_key(ctx.obj, given)
     if everything:
         given.setdefault("scope", Scope.PROJECT)
     if not (where or everything):
@@ -107,6 +109,19 @@ def forget(
             raise typer.Exit(1)
         gone = [] if dry_run else _forget_all(ask, operation, found, given)
     _forgotten(found, gone, as_json, dry_run=dry_run, soft=soft)
+
+
+def _with_id_of_key(settings: Settings, given: Given) -> Given:
+    """Return the fields with the id of the one memory that has the key, which may read as a number."""
+    shown = {name: given[name] for name in given if name in ("key", "scope", *Levels.model_fields)}
+    with opened(settings, model=False) as ask:
+        found: Listed = ask("list_memories", **shown, superseded=True)
+    if not found.memories:
+        raise NotFound(f"No memory has the key `{given['key']}`.")
+    if len(found.memories) > 1:
+        ids = ", ".join(f"{one.id} ({one.scope})" for one in found.memories)
+        raise InvalidInput("key", f"Invalid key: Several memories have it: {ids}. Add `--scope`, or type an id")
+    return {name: value for name, value in given.items() if name != "key"} | {"id": str(found.memories[0].id)}
 
 
 def _forget_named(ctx: typer.Context, operation: str, given: Given, more: Sequence[str] | None, as_json: bool) -> None:

@@ -23,10 +23,10 @@ import typer
 
 import recollect
 from recollect.app import App
-from recollect.domain.results import Outcome, Recalled, WriteStatus
+from recollect.domain.results import Listed, Outcome, Recalled, WriteStatus
 from recollect.domain.verbs import BY_NAME
 from recollect.doors.cli import render
-from recollect.doors.cli.answers import named_here, print_answer
+from recollect.doors.cli.answers import named_here, print_answer, with_contents
 from recollect.doors.cli.options import in_options
 from recollect.doors.cli.patience import told_after_a_second
 from recollect.doors.cli.render import err, out, sanitized
@@ -215,6 +215,8 @@ def answered(settings: Settings, name: str, given: dict[str, Any], as_json: bool
     if isinstance(result, Outcome):
         result = named_here(result)
     body, offset = agent_json(BY_NAME[name].answer, result), given.get("offset", 0)
+    if isinstance(result, Listed):
+        body = with_contents(body, result)
     show(body, as_json, print_answer=lambda: print_answer(result, offset, why=why), brief=brief)
     if isinstance(result, Outcome) and result.status is WriteStatus.NOT_FOUND:
         raise typer.Exit(NotFound.exit_code)

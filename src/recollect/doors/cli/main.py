@@ -22,7 +22,7 @@ from recollect.domain.results import JournalEntry, Listed, Memory
 from recollect.domain.review import Rescanned
 from recollect.domain.verbs import BY_NAME
 from recollect.doors.cli import exit_codes, render
-from recollect.doors.cli.answers import print_answer, print_memory
+from recollect.doors.cli.answers import print_answer, print_memory, with_contents
 from recollect.doors.cli.dispatch import HELP, meant
 from recollect.doors.cli.exit_codes import opened
 from recollect.doors.cli.options import FILTERS, Given, MoreIds, from_fields, ids_of, projects
@@ -399,7 +399,8 @@ def list_(
     with opened(ctx.obj, model=False) as run:
         found = every(run, given)
     listed = Listed(tuple(found), len(found))
-    exit_codes.show(agent_json(Listed, listed), as_json, print_answer=lambda: print_answer(listed))
+    body = with_contents(agent_json(Listed, listed), listed)
+    exit_codes.show(body, as_json, print_answer=lambda: print_answer(listed))
 
 
 @cli.command()

@@ -187,7 +187,7 @@ _SIGNS = dict.fromkeys((*range(0x80, 0xA0), *_DIRECTIONS), 0xFFFD) | _PICTURES
 _STYLES = {"id": "bold", "labels": "dim", "changed": "dim", "cosine": "dim"}
 _CUT = frozenset({"labels", "subject", "predicate"})
 """The columns that take at most a quarter of the room."""
-_WIDE = frozenset({"memory", "object", "what it says"})
+_WIDE = frozenset({"memory", "object", "what it says", "what happened"})
 """The columns that take the room which the others leave."""
 
 

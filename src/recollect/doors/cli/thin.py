@@ -17,6 +17,7 @@ from recollect.client.daemon import Client, running_at
 from recollect.client.server import Lost, persistently
 from recollect.doors.cli.patience import told_after_a_second
 from recollect.errors import InvalidInput, RecollectError
+from recollect.text.utf8 import fault, fault_of_text
 
 EDITED: Final = "edited"
 """What a daemon wants first: that somebody edits a text."""
@@ -29,6 +30,8 @@ def run(words: Sequence[str], given: Mapping[str, str], home: Path, *, start: bo
     however often it is asked for; `given` are the settings among the words.
     """
     streams = (sys.stdin, sys.stdout, sys.stderr)
+    if any(fault_of_text(one) for one in words):  # as in the name of a file; JSON takes none of it along
+        return None
     if os.name != "posix" or not all(isinstance(one, TextIOWrapper) for one in streams):
         return None
     try:
@@ -68,7 +71,7 @@ def _answer(client: Client, given: Mapping[str, str], body: dict[str, Any], *, k
 
 
 def needs_pager(text: str, rows: int) -> bool:
-    """Say whether a text does not fit on a terminal of so many rows; one too low for a pager, or of none, needs none."""
+    """Say whether a text does not fit on a terminal of so many rows; one that is too low for a pager needs none."""
     return rows >= _LEAST_ROWS and text.count("\n") >= rows
 
 
@@ -168,8 +171,15 @@ _WAIT: Final = 3.0  # seconds for the first byte of a pipe: whoever inherits one
 
 
 def read_input() -> str:
-    """Return all of it, nothing where it is closed."""
-    return sys.stdin.read() if sys.stdin is not None else ""
+    """Return all of it, nothing where it is closed; raise `InvalidInput` where it is not UTF-8."""
+    if sys.stdin is None or not isinstance(sys.stdin, TextIOWrapper):
+        return sys.stdin.read() if sys.stdin is not None else ""
+    data = sys.stdin.buffer.read()
+    if sys.stdin.encoding.lower() not in ("utf-8", "utf8"):
+        return data.decode(sys.stdin.encoding, errors="replace")
+    if (wrong := fault(data)) is not None:
+        raise InvalidInput("content", f"Invalid content: Standard input cannot be read. {wrong}")
+    return data.decode().replace("\r\n", "\n").replace("\r", "\n")
 
 
 def piped_input() -> str | None:
