@@ -11,6 +11,8 @@ from datetime import datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
+from rapidfuzz import fuzz, process
+
 from recollect.app import App
 from recollect.domain.enums import OF_SESSION, ObservationType, OnSecret
 from recollect.domain.origin import MOST_TRUST, Origin, least, places_of
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
 
 _MADE: Final = OF_SESSION | {ObservationType.COMPRESSED_SUMMARY}
 _MOST_SOURCES: Final = 20
+_MOST_NEAREST: Final = 10
 _BACK: Final = "back"  # what came back with it, where it was undone
 _BEHIND: Final = "/:?# ,"
 """What may follow a host or a path in an address."""
@@ -294,7 +297,10 @@ def withdraw(app: App, request: Withdraw, caller: Caller, *, request_id: str = "
                 if any(one.undo.values()):
                     touched = [str(each.sensitivity) for each in one.found.values()]
                     numbers.append(one.writing.note_withdrawal(one.undo, touched))
-            return _answer(works, numbers, applied=request.apply)
+            nearest: tuple[str, ...] = ()
+            if request.source is not None and not any(one.undo[name] for one in works for name in one.undo):
+                nearest = _nearest(request.source, [place for one in works for place in one.writing.sources()])
+            return replace(_answer(works, numbers, applied=request.apply), nearest=nearest)
 
     answer = _with_embeddings(app, write)
     _refresh(app)
@@ -347,6 +353,12 @@ def _meets(request: Withdraw, came_from: str, session_id: str | None, author: st
         and (request.since is None or at >= request.since)
         and (request.until is None or at <= request.until)
     )
+
+
+def _nearest(source: str, places: Iterable[str]) -> tuple[str, ...]:
+    """Return the sources whose names are most like one that nothing came from, the most alike first."""
+    named = process.extract(source, list(dict.fromkeys(places)), scorer=fuzz.WRatio, limit=_MOST_NEAREST)
+    return tuple(one_line(place) for place, *_ in named)
 
 
 def is_from(came_from: str, source: str) -> bool:

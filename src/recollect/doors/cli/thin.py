@@ -174,9 +174,9 @@ def read_input() -> str:
     """Return all of it, nothing where it is closed; raise `InvalidInput` where it is not UTF-8."""
     if sys.stdin is None or not isinstance(sys.stdin, TextIOWrapper):
         return sys.stdin.read() if sys.stdin is not None else ""
-    data = sys.stdin.buffer.read()
+    data: bytes = sys.stdin.buffer.read()
     if sys.stdin.encoding.lower() not in ("utf-8", "utf8"):
-        return data.decode(sys.stdin.encoding, errors="replace")
+        return str(data, sys.stdin.encoding, errors="replace")
     if (wrong := fault(data)) is not None:
         raise InvalidInput("content", f"Invalid content: Standard input cannot be read. {wrong}")
     return data.decode().replace("\r\n", "\n").replace("\r", "\n")
