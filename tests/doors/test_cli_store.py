@@ -182,7 +182,10 @@ def test_forgetting_softly_can_be_undone(typed: Typed) -> None:
     assert hidden["notes"][-1] == "The memory is hidden; `recollect undo 2` brings it back."
     assert ids(typed("list", "--json").json) == ["1"]
     assert typed("undo", "2").out.strip() == "Memory 2 restored."
-    assert typed("undo", "2").out.strip() == "Memory 2 is not hidden and has no earlier text: nothing to undo."
+    assert typed("undo", "2").out.splitlines() == [
+        "Memory 2 is unchanged.",
+        "It is not hidden and has no earlier text: nothing to undo.",
+    ]
     assert typed("forget", "2", "--soft").out.strip() == "Memory 2 hidden; `recollect undo 2` restores it."
     assert typed("undo", "2").code == 0
     assert set(ids(typed("list", "--json").json)) == {"1", "2"}

@@ -1,4 +1,4 @@
-"""`withdraw --source`: a path names the same file as at its import; of a source that is unknown the nearest are named."""
+"""`withdraw --source`: a path names the same file as at its import; of an unknown source the nearest are named."""
 
 from __future__ import annotations
 

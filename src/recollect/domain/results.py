@@ -281,7 +281,7 @@ _MESSAGES: Final = {
     WriteStatus.MERGED: "{what} updated successfully (ID: {id})",
     WriteStatus.RESTORED: "{what} {id} restored.",
     WriteStatus.DELETED: "{what} {id} deleted.",
-    WriteStatus.UNCHANGED: "{what} {id} is not hidden and has no earlier text: nothing to undo.",
+    WriteStatus.UNCHANGED: "{what} {id} is unchanged.",
     WriteStatus.NOT_FOUND: "{what} {id} not found.",
 }
 

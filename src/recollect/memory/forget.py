@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from recollect.store.sql.writing import Writing
 
 _NAME = "forget"
+_NOTHING_TO_UNDO = "It is not hidden and has no earlier text: nothing to undo."
 _SAYS_AGAIN = "It says again what it said before its last change."
 _HIDDEN = "The memory is hidden; `restore` brings it back."
 
@@ -180,7 +181,7 @@ def _restore(
         if untouched:
             earlier = _earlier_text(transaction, memory_id, lines)
             if earlier is None:
-                return Outcome(WriteStatus.UNCHANGED, str(memory_id))
+                return Outcome(WriteStatus.UNCHANGED, str(memory_id), (_NOTHING_TO_UNDO,))
             outcome = _back_to(app, transaction, old, *earlier, caller, made)
             transaction.record_outcome(_RESTORE, request_id, outcome)
             return outcome

@@ -99,6 +99,8 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
 
 
 _NAME = "remember"
+_SAYS_THIS = "It already says this, in the words of a source with more authority."
+_CONFIRMED = "It already said this: its text stays, and it is surer now."
 _NEAR_UNKNOWN = "What is near it is not known until it is embedded; `find_similar` tells it later."
 _Kept = tuple[tuple[int, str], ...]
 """The hidden memories that keep a text, and the note on each while it is there."""
@@ -168,7 +170,7 @@ def _written(
     decision = decide(draft, one.content_hash, known, same)
     kept: _Kept = ()
     if decision.old is not None and outranks(decision.old, caller.origin):  # said again, which changes nothing of it
-        return Outcome(WriteStatus.UPDATED, str(decision.old.id), (f"Memory {decision.old.id} already says this.",)), ()
+        return Outcome(WriteStatus.UNCHANGED, str(decision.old.id), (_SAYS_THIS,)), ()
     if decision.old is not None:
         if decision.action is Action.REFRESH:
             _keep_both(app, transaction, one, decision.old, caller, review)
@@ -294,7 +296,7 @@ def _joined(
     if plan.action is not Action.MERGE:
         _keep_both(app, transaction, one, old, caller, review)
         transaction.update(old, entry, plan.action, keep=False)
-        return Outcome(WriteStatus.UPDATED, str(old.id), (f"Memory {old.id} already says this.",)), ()
+        return Outcome(WriteStatus.UPDATED, str(old.id), (_CONFIRMED,)), ()
     if not duplicates.statements(old, transaction.archived(old.id)):
         transaction.archive(old)
     part = transaction.insert(entry_for(app, one, None, caller.user, caller.origin, review), merged_into=old.id)

@@ -165,7 +165,8 @@ def _recalled(found: results.Recalled, *, why: bool) -> None:
         print_rows(rows, "id", "sure", "memory", title="Index")
     long = [found.index is None and bool(hit.passage) for hit in found.hits]
     for hit, cut in zip(found.hits, long, strict=True):
-        _hit(replace(hit, layer=Layer.PASSAGE) if cut else hit, why=why)
+        older = [str(one.memory.id) for one in found.hits if one.older_than == hit.memory.id]
+        _hit(replace(hit, layer=Layer.PASSAGE) if cut else hit, older, why=why)
     print_line(found.message)
     if found.nearest is not None:
         one = found.nearest.memory
@@ -184,7 +185,7 @@ def _notes(notes: Sequence[str]) -> None:
         print_line(f"{note} `recall` and `list` look there with `--everywhere`." if results.ELSEWHERE in note else note)
 
 
-def _hit(hit: results.Hit, *, why: bool) -> None:
+def _hit(hit: results.Hit, older_hits: Sequence[str], *, why: bool) -> None:
     parts = hit.why
     found = ", ".join(parts.pop("found_by"))
     one = hit.memory
@@ -192,9 +193,10 @@ def _hit(hit: results.Hit, *, why: bool) -> None:
     labels = [*part, str(one.fact_type), str(one.scope), *filter(None, (one.project, one.key, one.category)), *one.tags]
     label = sanitized(" · ".join(labels))
     older = f"   older than {hit.older_than}" if hit.older_than is not None else ""
+    newer = f"   newer than {', '.join(older_hits)}" if older_hits else ""
     denied = f"   may contradict {hit.contradicts}" if hit.contradicts is not None else ""
     said = "" if one.authority is Authority.TOLD else f"   from {sanitized(one.origin)}"
-    sure = f"{hit.certainty} ({hit.match:.0%}){older}{denied}   found by {found or 'meaning'}{said}"
+    sure = f"{hit.certainty} ({hit.match:.0%}){newer}{older}{denied}   found by {found or 'meaning'}{said}"
     if why:
         sure += f"\nscore {hit.score:.2f} = " + " + ".join(f"{name} {value:.2f}" for name, value in parts.items())
     foot = Text(sure, style="dim")
@@ -365,7 +367,16 @@ def _audit(found: AuditPage) -> None:
 
 
 def _what(line: AuditLine) -> str:
-    return _listed(f"{name} {value}" for name, value in line.changes.items())
+    return _listed(f"{name.replace('_', ' ')} {_in_words(value)}".rstrip() for name, value in line.changes.items())
+
+
+def _in_words(value: Any) -> str:
+    """Return a value of the journal as people say it: a list with commas, nothing for what is only so."""
+    if isinstance(value, dict):
+        return _listed(f"{name} {_in_words(each)}" for name, each in value.items())
+    if isinstance(value, list):
+        return _listed(map(_in_words, value))
+    return {True: "", False: "no", None: "none"}.get(value, str(value)) if value in (True, False, None) else str(value)
 
 
 def _roles(roles: dict[str, Any]) -> str:

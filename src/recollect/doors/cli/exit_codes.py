@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from io import TextIOWrapper
 from itertools import pairwise, takewhile
 from pathlib import Path
@@ -208,12 +209,19 @@ def show(
         out.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
 
-def answered(settings: Settings, name: str, given: dict[str, Any], as_json: bool, *, why: bool = False) -> Any:
-    """Run a verb, print its answer and return it; exit with the code of `NotFound` when nothing was found."""
+def answered(
+    settings: Settings, name: str, given: dict[str, Any], as_json: bool, *, why: bool = False, stored: str = ""
+) -> Any:
+    """Run a verb, print its answer and return it; exit with the code of `NotFound` when nothing was found.
+
+    `stored` is what the answer also says of a new memory.
+    """
     result = perform(settings, name, given)
     brief = isinstance(result, Recalled) and result.index is not None
     if isinstance(result, Outcome):
         result = named_here(result)
+    if stored and isinstance(result, Outcome) and result.status is WriteStatus.STORED:
+        result = replace(result, notes=(*result.notes, stored))
     body, offset = agent_json(BY_NAME[name].answer, result), given.get("offset", 0)
     if isinstance(result, Listed):
         body = with_contents(body, result)

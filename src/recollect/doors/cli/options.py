@@ -224,6 +224,8 @@ def from_fields(
 def _level(values: dict[str, Any]) -> str | None:
     """Return the level at which a write stores; raise `InvalidInput` where its options name two."""
     named = values["sensitivity"]
+    if values["allow_private"] and values["allow_secret"]:
+        raise InvalidInput("sensitivity", "Invalid sensitivity: Must be `--private` or `--secret`, not both")
     flagged = strictest(*(level for level in Sensitivity if level is Sensitivity.PUBLIC or values[f"allow_{level}"]))
     if flagged is Sensitivity.PUBLIC:
         return None if named is None else str(named)
