@@ -50,7 +50,7 @@ def test_a_list_has_the_whole_texts(typed: Typed) -> None:
 
 
 def test_show_begins_with_the_text_and_tells_what_changed(typed: Typed) -> None:
-    """The text comes first; the history has both texts, shortened, both numbers, and which memory keeps the old text."""
+    """The text comes first; the history has both texts, shortened, both numbers, and what keeps the old text."""
     typed("remember", "We deploy on Fridays.", "--key", "day")
     typed("update", "day", "We deploy on Mondays.", "--importance", "0.9")
     lines = typed("show", "day").out.splitlines()
