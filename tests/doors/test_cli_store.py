@@ -109,7 +109,7 @@ def test_list(typed: Typed) -> None:
     body = typed("list", "--json", "--private", "--order", "oldest").json
     assert (body["total"], ids(body)) == (3, ["1", "2", "3"])
     assert body["memories"][1]["preview"] == "The mascot is a quokka"
-    assert "content" not in body["memories"][1]
+    assert body["memories"][1]["content"] == "The mascot is a quokka"
 
 
 @pytest.mark.usefixtures("stocked")
