@@ -120,7 +120,7 @@ def test_names_and_headings_have_one_line(call: Call) -> None:
     body = call("get_memory", id="1").structured
     assert (body["content"], body["key"], body["title"]) == ("one\ntwo", "gate key", "Up and down")
     assert (body["tags"], body["category"]) == (["a b"], "c\td")
-    assert call("store_memory", content="three", key="gate\nkey").texts == ("Memory updated successfully (ID: 1)",)
+    assert call("store_memory", content="three", key="gate\nkey").texts[0] == "Memory updated successfully (ID: 1)"
 
 
 def test_numbers_may_come_as_texts(call: Call) -> None:

@@ -34,7 +34,13 @@ def test_remember_and_its_update(typed: Typed) -> None:
     first = typed("remember", "We deploy on Fridays", "--key", "deploys")
     assert (first.code, first.out.strip()) == (0, "Memory stored successfully with ID: 1")
     again = typed("remember", "We deploy on Mondays", "--key", "deploys", "--json")
-    assert again.json == {"message": "Memory updated successfully (ID: 1)", "id": "1", "outcome": "updated"}
+    kept = ["The earlier text is kept as memory 2, which is hidden."]
+    assert again.json == {
+        "message": "Memory updated successfully (ID: 1)",
+        "id": "1",
+        "outcome": "updated",
+        "notes": kept,
+    }
 
 
 def test_every_option_of_remember_arrives(typed: Typed) -> None:

@@ -113,7 +113,8 @@ def editing(folder: Path, script: str) -> dict[str, str]:
 def test_a_memory_is_edited(typed: Typed, tmp_path: Path) -> None:
     """What was changed in the editor is written, labels and content; a label without a value is taken away."""
     told = typed("edit", "1", **editing(tmp_path, 's/number 1/one/; s/^key:.*/key:/; s/^tags:.*/tags: [a, "b: c"]/'))
-    assert (told.code, told.out) == (0, "Memory updated successfully (ID: 1)\n")
+    assert (told.code, told.out.splitlines()[0]) == (0, "Memory updated successfully (ID: 1)")
+    assert "The earlier text is kept as memory" in told.out
     body = typed("show", "1", "--json").json
     assert (body["content"], body["tags"], body.get("key")) == ("Release one", ["a", "b: c"], None)
     assert typed("edit", "1", **editing(tmp_path, "s/b: c/d/")).code == 0

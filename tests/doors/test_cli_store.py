@@ -109,7 +109,7 @@ def test_list(typed: Typed) -> None:
     body = typed("list", "--json", "--private", "--order", "oldest").json
     assert (body["total"], ids(body)) == (3, ["1", "2", "3"])
     assert body["memories"][1]["preview"] == "The mascot is a quokka"
-    assert "content" not in body["memories"][1]
+    assert body["memories"][1]["content"] == "The mascot is a quokka"
 
 
 @pytest.mark.usefixtures("stocked")
@@ -144,7 +144,8 @@ def test_timeline_by_file_and_by_concept(typed: Typed) -> None:
 def test_update(typed: Typed) -> None:
     """What is given is changed, the rest stays, an empty text takes a label away; `-` reads the content."""
     done = typed("update", "2", "--content", "-", "--category", "", "--tag", "", "--title", "Okapi", stdin=b"An okapi")
-    assert (done.code, done.out.strip()) == (0, "Memory updated successfully (ID: 2)")
+    kept = "The earlier text is kept as memory 4, which is hidden."
+    assert (done.code, done.out.splitlines()) == (0, ["Memory updated successfully (ID: 2)", kept])
     body = typed("show", "2", "--json").json
     assert (body["content"], body["title"], body["concepts"]) == ("An okapi", "Okapi", ["gotcha"])
     assert not {"category", "tags"} & set(body)
@@ -181,7 +182,10 @@ def test_forgetting_softly_can_be_undone(typed: Typed) -> None:
     assert hidden["notes"][-1] == "The memory is hidden; `recollect undo 2` brings it back."
     assert ids(typed("list", "--json").json) == ["1"]
     assert typed("undo", "2").out.strip() == "Memory 2 restored."
-    assert typed("undo", "2").out.strip() == "Memory 2 is not hidden: nothing to undo."
+    assert typed("undo", "2").out.splitlines() == [
+        "Memory 2 is unchanged.",
+        "It is not hidden and has no earlier text: nothing to undo.",
+    ]
     assert typed("forget", "2", "--soft").out.strip() == "Memory 2 hidden; `recollect undo 2` restores it."
     assert typed("undo", "2").code == 0
     assert set(ids(typed("list", "--json").json)) == {"1", "2"}

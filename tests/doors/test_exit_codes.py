@@ -111,12 +111,15 @@ def test_the_version_is_told(typed: Typed) -> None:
     assert typed("--version").out == f"recollect {version('recollect')}\n"
 
 
-@pytest.mark.parametrize(("stdin", "said"), [(b"", "Must hold some text"), (b"caf\xe9", "Contains a lone surrogate")])
+@pytest.mark.parametrize(
+    ("stdin", "said"), [(b"", "Must hold some text"), (b"caf\xe9", "It is not UTF-8: byte 4 is 0xe9.")]
+)
 def test_what_comes_in_is_checked(typed: Typed, stdin: bytes, said: str) -> None:
     """Standard input that is empty or no text is refused in a sentence, however strict its encoding is."""
     ended = typed("remember", "-", stdin=stdin, PYTHONIOENCODING="utf-8:strict")
     assert (ended.code, ended.out) == (InvalidInput.exit_code, "")
-    assert f"Invalid content: {said}" in ended.err
+    assert "Invalid content: " in ended.err
+    assert said in ended.err
 
 
 def shell(line: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:

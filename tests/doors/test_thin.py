@@ -51,10 +51,11 @@ def run(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
 
 def test_what_runs_in_the_daemon_is_what_the_command_line_has() -> None:
     """The commands for which the daemon is started are those that only run operations; others ask one that runs."""
-    own = "forget inbox list recall remember rescan session show tag tags update withdraw"
+    own = "edit forget import inbox list recall remember rescan session show tag tags update withdraw"
     assert set(own.split()) | set(main.COMMANDS) == dispatch.IN_DAEMON
-    assert set(main.whole().commands) >= dispatch.IN_DAEMON | dispatch.WHERE_ONE_RUNS
-    assert not dispatch.IN_DAEMON & dispatch.WHERE_ONE_RUNS
+    options = {"completion", "help", "version"}  # which stand for options of the command line itself
+    assert set(main.whole().commands) >= dispatch.IN_DAEMON | dispatch.HERE - options
+    assert not dispatch.IN_DAEMON & dispatch.HERE
 
 
 def test_the_help_is_what_the_command_line_says(typed: Callable[..., Ended]) -> None:
@@ -225,3 +226,12 @@ def test_only_what_only_runs_operations_is_handed_on(
     with pytest.raises(SystemExit):
         entry.main()
     assert asked[-1] == "here"
+
+
+@pytest.mark.parametrize(
+    ("rows", "lines", "paged"),
+    [(0, 50, False), (1, 50, False), (4, 50, False), (5, 50, True), (5, 3, False), (30, 30, True), (30, 29, False)],
+)
+def test_a_terminal_without_room_opens_no_pager(rows: int, lines: int, paged: bool) -> None:
+    """A pager opens where a text is longer than the screen, and never on one of no rows or next to none."""
+    assert thin.needs_pager("line\n" * lines, rows) is paged

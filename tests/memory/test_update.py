@@ -144,7 +144,7 @@ def test_a_masked_update_says_so(open_store: Callable[..., App]) -> None:
     one = add(app, "The deploy key is kept elsewhere.")
     outcome = do(app, "update_memory", id=str(one), content=f"The deploy key is {token()}")
     assert "[redacted:" in shown(app, one).content
-    assert outcome.notes == ("A secret was found and masked before storing.",)
+    assert outcome.notes[0] == "A secret was found and masked before storing."
 
 
 def test_what_another_memory_says_is_told(app: App) -> None:
@@ -152,7 +152,8 @@ def test_what_another_memory_says_is_told(app: App) -> None:
     texts = ("The mascot is a quokka.", "The vault is behind the clock.")
     ids = add(app, texts[0]), add(app, texts[1], sensitivity="private"), add(app, "Lunch is at noon.")
     told = [do(app, "update_memory", id=str(ids[2]), content=text).notes for text in (texts[0], texts[0], texts[1])]
-    assert told == [(f"Memory {ids[0]} has the same content.",), (), ()]
+    same = [[note for note in notes if "has the same content" in note] for notes in told]
+    assert same == [[f"Memory {ids[0]} has the same content."], [], []]
     do(app, "memory_forget", id=str(ids[0]))
     again = add(app, texts[0])
     assert do(app, "restore", id=str(ids[0])).notes == (f"Memory {again} has the same content.",)
@@ -172,4 +173,4 @@ def test_a_summary_of_an_earlier_content_goes(app: App, how: dict[str, object]) 
     assert shown(app, one).abstract == "About pine"
     do(app, "update_memory", id=str(one), content="The mast is steel.")
     assert shown(app, one).abstract == "The mast is steel."
-    assert do(app, "history", id=str(one))[-1].changes == {"fields": ["abstract", "content"]}
+    assert do(app, "history", id=str(one))[-1].changes["fields"] == ["abstract", "content"]

@@ -281,7 +281,7 @@ _MESSAGES: Final = {
     WriteStatus.MERGED: "{what} updated successfully (ID: {id})",
     WriteStatus.RESTORED: "{what} {id} restored.",
     WriteStatus.DELETED: "{what} {id} deleted.",
-    WriteStatus.UNCHANGED: "{what} {id} is not hidden: nothing to undo.",
+    WriteStatus.UNCHANGED: "{what} {id} is unchanged.",
     WriteStatus.NOT_FOUND: "{what} {id} not found.",
 }
 
@@ -460,6 +460,10 @@ class JournalJson(TypedDict):
     at: Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
     actor: str
     action: str
+
+
+KEPT_AS: Final = "kept_as"
+"""In the changes of a line of the journal: the id of the hidden memory that keeps the text before the change."""
 
 
 @dataclass(frozen=True, config=LAZY)

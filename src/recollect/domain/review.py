@@ -171,7 +171,10 @@ class SourceRuleDropped(Answer):
 
 @dataclass(frozen=True, config=LAZY)
 class Withdrawn(Answer):
-    """What was withdrawn, or would be: memories, what was made of them, and what they had replaced."""
+    """What was withdrawn, or would be: memories, what was made of them, and what they had replaced.
+
+    Where nothing came from the source, `nearest` are those that there are, the most alike first.
+    """
 
     internal: ClassVar[frozenset[str]] = frozenset({"undone"})
 
@@ -181,6 +184,7 @@ class Withdrawn(Answer):
     rebuilt: tuple[Id, ...]
     current_again: tuple[Id, ...]
     sources: tuple[str, ...] = ()
+    nearest: tuple[str, ...] = ()
     undone: bool = False
 
     @computed_field  # type: ignore[prop-decorator]
@@ -190,6 +194,8 @@ class Withdrawn(Answer):
         if self.undone:
             back = f"{len(self.hidden)} memories are back, {len(self.rebuilt)} say again what they said."
             return f"Withdrawal {self.id} undone: {back}"
+        if self.nearest:
+            return f"Nothing that is stored came from there. Sources with the nearest names: {', '.join(self.nearest)}."
         verb, be = ("", "are") if self.applied else ("would be ", "would be")
         counts = f"{len(self.rebuilt)} {be} rebuilt without them, {len(self.current_again)} {be} current again."
         named = f" Withdrawal {self.id}; `recollect withdraw --undo {self.id}` undoes it." if self.applied else ""

@@ -31,6 +31,7 @@ from recollect.memory.summaries import summarize_old
 from recollect.memory.upkeep import rescan
 from recollect.memory.withdraw import undo_withdrawal, withdraw
 from recollect.search.recall import recall, recall_compact
+from recollect.search.visibility import with_ids
 from recollect.sessions.extract import extract_memories
 from recollect.sessions.pipeline import (
     answer_before_tool,
@@ -70,10 +71,15 @@ HANDLERS: Final[dict[str, Callable[..., Any]]] = {
 """What runs each verb: a function of the app, the request and the caller."""
 
 
+_OTHER_IDS: Final = frozenset(("forget_fact", "undo_withdrawal"))
+"""The verbs whose `id` is none of a memory; elsewhere a memory's key may stand for it."""
+
+
 def perform(app: App, name: str, fields: dict[str, Any], caller: Caller, request_id: str = "") -> Any:
     """Check the fields, then run the operation; this is the one way from any door to any verb."""
     verb = BY_NAME.get(name) or PARTS[name]
     with calendar.in_zone(caller.calendar_zone):
         request = verb.request(**fields)
+    named = request if name in _OTHER_IDS else with_ids(app, request, caller)
     asked = f"{request_id}\n{request.model_dump_json(exclude_unset=True)}" if request_id else ""
-    return HANDLERS[name](app, request, caller, **({"request_id": asked} if verb.writes else {}))
+    return HANDLERS[name](app, named, caller, **({"request_id": asked} if verb.writes else {}))

@@ -183,7 +183,7 @@ def _write_whole(
         one = prepare(app, cleared, whole, made)
         entry = entry_for(app, one, whole, caller.user)
         kept = tuple(dict.fromkeys((*entry.entities, *whole.entities)))
-        transaction.update(whole, replace(entry, entities=kept), "update", revive=False)
+        transaction.update(whole, replace(entry, entities=kept), "update", revive=False, keep=False)
 
 
 def _write(

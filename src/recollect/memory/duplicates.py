@@ -189,10 +189,19 @@ def without(
     one = prepare(app, cleared, whole, embedded)
     if expired(whole, app.clock()):
         one = PreparedDraft(cleared, one.content_hash, ())  # no index holds what is hidden
-    transaction.update(whole, entry_for(app, one, whole, author), "update", revive=False)
+    transaction.update(whole, entry_for(app, one, whole, author), "update", revive=False, keep=False)
     if len(rest) == 1:
         transaction.delete(rest[0].id)
     return True
+
+
+def drop_earlier_wholes(transaction: Writing, whole: int, part: Memory) -> None:
+    """Delete the earlier texts of a merged memory that consist of its statements, this part among them."""
+    parts = transaction.archived(whole)
+    for one in parts:
+        said = statements(one, [each for each in parts if each.id != one.id])
+        if len(said) > 1 and part.id in [each.id for each in said]:
+            transaction.delete(one.id)
 
 
 def joined(parts: Sequence[Memory]) -> Draft:

@@ -7,38 +7,42 @@ Restore: bring back a memory that was hidden, and undo a merge.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from recollect.app import App
 from recollect.domain.enums import OnSecret
-from recollect.domain.requests import Caller, Forget, Purge, SoftForget
-from recollect.domain.results import Memory, Outcome, Purged, WriteStatus
-from recollect.memory import duplicates, summaries
-from recollect.memory.prepare_write import Embeddings, retry_with_embeddings
-from recollect.memory.reconcile import expired
-from recollect.search.visibility import allowed_levels, levels_of, parse_id
-from recollect.text.layers import one_line
-
-if TYPE_CHECKING:
-    from recollect.store.sql.writing import Writing
-from collections.abc import Iterable
-from functools import partial
-from typing import TYPE_CHECKING
-
-from recollect.domain.requests import Restore
-from recollect.domain.results import JournalEntry
+from recollect.domain.requests import Caller, Draft, Forget, MemoryFields, Purge, Restore, SoftForget
+from recollect.domain.results import KEPT_AS, JournalEntry, Memory, Outcome, Purged, WriteStatus
 from recollect.domain.review import UNDOABLE_DAYS
 from recollect.domain.search import View
-from recollect.errors import Conflict
+from recollect.errors import Conflict, Forbidden
 from recollect.gate import clear
-from recollect.memory.prepare_write import MASKED, draft_of, entry_for, journal_refusals, prepare, same_text_note
-from recollect.memory.reconcile import lapsed
+from recollect.memory import duplicates, summaries
+from recollect.memory.prepare_write import (
+    MASKED,
+    Embeddings,
+    draft_of,
+    entry_for,
+    journal_refusals,
+    kept_note,
+    prepare,
+    retry_with_embeddings,
+    same_text_note,
+)
+from recollect.memory.reconcile import expired, lapsed
+from recollect.memory.review import outranks
+from recollect.search.visibility import allowed_levels, levels_of, parse_id
+from recollect.text import layers
 
 if TYPE_CHECKING:
     from recollect.store.sql.writing import Writing
 
 _NAME = "forget"
+_NOTHING_TO_UNDO = "It is not hidden and has no earlier text: nothing to undo."
+_SAYS_AGAIN = "It says again what it said before its last change."
 _HIDDEN = "The memory is hidden; `restore` brings it back."
 
 
@@ -74,7 +78,7 @@ def _forget(app: App, request: Forget, caller: Caller, request_id: str, *, hard:
                 return before
             old = transaction.by_id(memory_id) if memory_id is not None and namespace is not None else None
             outcome = Outcome(WriteStatus.NOT_FOUND, request.id)
-            quoted[:] = [one_line(old.content)] if old is not None and not expired(old, app.clock()) else []
+            quoted[:] = [layers.one_line(old.content)] if old is not None and not expired(old, app.clock()) else []
             if old is not None and not hard and transaction.hide(old.id):
                 outcome = Outcome(WriteStatus.DELETED, str(old.id), (_HIDDEN,))
             elif old is not None and hard:
@@ -102,6 +106,7 @@ def _taken_out(
     if (quoting := summaries.without(app, transaction, old, caller.user, made, before)) or old.merged_into is None:
         return tuple(f"Memory {one} no longer quotes it." for one in quoting)
     whole = old.merged_into
+    duplicates.drop_earlier_wholes(transaction, whole, old)
     if duplicates.without(app, transaction, old, caller.user, made, OnSecret.REDACT):
         return (f"Memory {whole} no longer says it.",)
     return (f"Memory {whole} keeps its present text.",)
@@ -122,6 +127,7 @@ def purge_expired(app: App, request: Purge, caller: Caller, *, request_id: str =
 
 
 _RESTORE = "restore"
+_HEADINGS = ("abstract", "overview")  # that somebody wrote for a text, and that went with it
 _FADED = "consolidate"  # in the journal, where importance was lowered for want of use
 
 
@@ -159,7 +165,8 @@ def _restore(
     """Bring back the memory with this namespace and id in one transaction."""
     namespace, memory_id = place
     levels = levels_of(request, caller)
-    faded_from = importance_before(app.records.history(memory_id, [namespace], levels))
+    lines = app.records.history(memory_id, [namespace], levels)
+    faded_from = importance_before(lines)
     view = View(namespaces=(namespace,), now=app.clock(), sensitivities=levels)
     untouched = faded_from is None and memory_id in app.records.load([memory_id], view)
     with (
@@ -172,7 +179,12 @@ def _restore(
         if old is None:
             return Outcome(WriteStatus.NOT_FOUND, str(memory_id))
         if untouched:
-            return Outcome(WriteStatus.UNCHANGED, str(memory_id))
+            earlier = _earlier_text(transaction, memory_id, lines)
+            if earlier is None:
+                return Outcome(WriteStatus.UNCHANGED, str(memory_id), (_NOTHING_TO_UNDO,))
+            outcome = _back_to(app, transaction, old, *earlier, caller, made)
+            transaction.record_outcome(_RESTORE, request_id, outcome)
+            return outcome
         if number := transaction.withdrawn_by(memory_id):
             undo = f"only `recollect withdraw --undo {number}` brings it back, with all that came from there"
             raise Conflict(f"Memory {memory_id} was taken back with its source by withdrawal {number}: {undo}.")
@@ -186,10 +198,49 @@ def _restore(
         notes += _undo_merge(app, transaction, old, caller, made)
         notes += same_text_note(transaction, back, old, app.clock())
         said = None if content is None else caller.origin
-        transaction.update(old, entry_for(app, back, old, caller.user, said), "restore")
+        entry = entry_for(app, back, old, caller.user, said)
+        transaction.update(old, entry, _RESTORE, keep=False)  # it holds what the gate masks, or refuses
         outcome = Outcome(WriteStatus.RESTORED, str(memory_id), notes)
         transaction.record_outcome(_RESTORE, request_id, outcome)
     return outcome
+
+
+def _earlier_text(
+    transaction: Writing, memory_id: int, history: Iterable[JournalEntry]
+) -> tuple[Memory, frozenset[str]] | None:
+    """Return what a memory said before its text changed last, and the fields that changed with it; None without."""
+    last = next((one.changes for one in reversed([*history]) if KEPT_AS in one.changes), {})
+    kept = transaction.by_id(last[KEPT_AS]) if last else None
+    if kept is None or kept.merged_into != memory_id:
+        return None
+    return kept, frozenset(last.get("fields", ()))
+
+
+def _back_to(
+    app: App,
+    transaction: Writing,
+    old: Memory,
+    kept: Memory,
+    changed: frozenset[str],
+    caller: Caller,
+    made: Embeddings,
+) -> Outcome:
+    """Give a memory the text that it had before, and what changed with it; the present text is kept in its place.
+
+    So what was undone can be undone. Raises `Forbidden` for the words of a source with more authority.
+    """
+    if outranks(old, caller.origin):
+        raise Forbidden(f"Memory {old.id} was said by {old.origin}, which this does not replace.")
+    written = {name for name in _HEADINGS if getattr(kept, name) != getattr(layers, name)(kept.content)}
+    names = (changed & MemoryFields.model_fields.keys() - {"key", "ttl_days"}) | written | {"content"}
+    taken = {name: getattr(kept, name) for name in names}
+    draft = Draft(**{"scope": old.scope, "confidence": old.confidence} | taken)
+    back = prepare(app, clear(draft, app.on_secret), old, made)
+    notes: tuple[str, ...] = (MASKED,) if back.draft != draft else ()
+    now_kept = transaction.update(old, entry_for(app, back, old, caller.user, kept.stamp), _RESTORE)
+    transaction.delete(kept.id)
+    notes += (_SAYS_AGAIN,) if now_kept is None else (_SAYS_AGAIN, kept_note(now_kept))
+    return Outcome(WriteStatus.RESTORED, str(old.id), notes)
 
 
 def _undo_merge(app: App, transaction: Writing, old: Memory, caller: Caller, made: Embeddings) -> tuple[str, ...]:

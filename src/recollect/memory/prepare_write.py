@@ -267,6 +267,11 @@ def refuse_taken_key(
         raise InvalidInput("key", f"Invalid key: `{key}` is the key of {whose}")
 
 
+def kept_note(kept: int) -> str:
+    """Return the note on the hidden memory that keeps an earlier text."""
+    return f"The earlier text is kept as memory {kept}, which is hidden."
+
+
 def same_text_note(transaction: Writing, one: PreparedDraft, old: Memory, now: datetime) -> tuple[str, ...]:
     """Name the memory of the same level that has the same content already."""
     other = transaction.by_hash(one.content_hash, old.sensitivity)

@@ -11,7 +11,7 @@ Find the memories most similar to a text or to a memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
@@ -33,6 +33,7 @@ from recollect.domain.requests import (
     Timeline,
 )
 from recollect.domain.results import (
+    KEPT_AS,
     Check,
     JournalEntry,
     Listed,
@@ -59,6 +60,7 @@ from recollect.search.recall import (
     with_project,
 )
 from recollect.search.visibility import levels_of, parse_id, unfiltered, view_of
+from recollect.text.layers import one_line
 
 if TYPE_CHECKING:
     from recollect.engines.chat import PydanticAiChat
@@ -146,9 +148,32 @@ def _content(app: App, request: FindSimilar, caller: Caller, memory_id: int | No
 
 
 def history(app: App, request: Get, caller: Caller) -> list[JournalEntry]:
-    """Return the journal of one memory, oldest first, also after it was forgotten; empty where the caller sees none."""
+    """Return the journal of one memory, oldest first, also after it was forgotten; empty where the caller sees none.
+
+    Where the text before a change is kept, `content` in the changes is the beginning of both texts.
+    """
     memory_id = parse_id(request.id)
-    return app.records.history(memory_id, caller.namespaces(), levels_of(request, caller)) if memory_id else []
+    if memory_id is None:
+        return []
+    lines = app.records.history(memory_id, caller.namespaces(), levels_of(request, caller))
+    kept = [line.changes[KEPT_AS] for line in lines if KEPT_AS in line.changes]
+    if not kept:
+        return lines
+    view = unfiltered(app, request, caller).model_copy(update={"merged": True})
+    texts = app.records.contents([*kept, memory_id], view)
+    after = iter([*kept[1:], memory_id])
+    return [_with_texts(line, texts, next(after)) if KEPT_AS in line.changes else line for line in lines]
+
+
+def _with_texts(line: JournalEntry, texts: Mapping[int, str], after: int) -> JournalEntry:
+    """Return a line with the beginnings of the text before its change and of the one after it, where both are there."""
+    before = line.changes[KEPT_AS]
+    if before not in texts:  # it was brought back, or forgotten
+        return replace(line, changes={name: value for name, value in line.changes.items() if name != KEPT_AS})
+    if after not in texts:
+        return line
+    both = [one_line(texts[before]), one_line(texts[after])]
+    return replace(line, changes=line.changes | {"content": both})
 
 
 def stats(app: App, request: ReadAccess, caller: Caller) -> Stats:

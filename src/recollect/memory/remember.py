@@ -30,6 +30,7 @@ from recollect.memory.prepare_write import (
     embed_missed,
     entry_for,
     evict_surplus,
+    kept_note,
     prepare,
     prepare_revival,
     refuse_taken_key,
@@ -98,6 +99,8 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
 
 
 _NAME = "remember"
+_SAYS_THIS = "It already says this, in the words of a source with more authority."
+_CONFIRMED = "It already said this: its text stays, and it is surer now."
 _NEAR_UNKNOWN = "What is near it is not known until it is embedded; `find_similar` tells it later."
 _Kept = tuple[tuple[int, str], ...]
 """The hidden memories that keep a text, and the note on each while it is there."""
@@ -167,14 +170,12 @@ def _written(
     decision = decide(draft, one.content_hash, known, same)
     kept: _Kept = ()
     if decision.old is not None and outranks(decision.old, caller.origin):  # said again, which changes nothing of it
-        return Outcome(WriteStatus.UPDATED, str(decision.old.id), (f"Memory {decision.old.id} already says this.",)), ()
+        return Outcome(WriteStatus.UNCHANGED, str(decision.old.id), (_SAYS_THIS,)), ()
     if decision.old is not None:
-        named_one = bool(draft.if_hash) or (named is not None and named.id == decision.old.id)
-        replaced = decision.action is Action.UPDATE and (named_one or _is_of_another(decision.old, caller))
-        kept = _archived(transaction, decision.old, level) if replaced else ()
         if decision.action is Action.REFRESH:
             _keep_both(app, transaction, one, decision.old, caller, review)
-        outcome = _updated(app, transaction, one, decision.action, decision.old, caller)
+        by_itself = named is None and not draft.if_hash and decision.old.type in OF_SESSION  # written anew each time
+        outcome, kept = _updated(app, transaction, one, decision.action, decision.old, caller, keep=not by_itself)
     elif plan is not None and (plan.old is None or _is_unchanged(transaction, plan.old)):
         outcome, kept = _judged(app, transaction, one, plan, caller, review)
     else:
@@ -245,20 +246,15 @@ def _keep_both(
         transaction.insert(entry_for(app, one, None, caller.user, said, review), merged_into=old.id)
 
 
-def _archived(transaction: Writing, old: Memory, level: Sensitivity | None) -> _Kept:
-    """Keep the present text of a memory, which will be of this `level`, as a hidden one."""
-    kept = transaction.archive(old, level)
-    return ((kept, f"The earlier text is kept as memory {kept}, which is hidden."),)
-
-
 def _updated(
-    app: App, transaction: Writing, one: PreparedDraft, action: Action, old: Memory, caller: Caller
-) -> Outcome:
+    app: App, transaction: Writing, one: PreparedDraft, action: Action, old: Memory, caller: Caller, *, keep: bool
+) -> tuple[Outcome, _Kept]:
     """Write the draft over a memory, which is current from now on, whatever hid it before."""
     seen = one if old.deleted_at is None else prepare_revival(app, one, old)
-    transaction.update(old, entry_for(app, seen, old, caller.user, caller.origin), action)
+    kept = transaction.update(old, entry_for(app, seen, old, caller.user, caller.origin), action, keep=keep)
     back = f"It is current again{f'; memory {old.superseded_by} had replaced it' if old.superseded_by else ''}."
-    return Outcome(WriteStatus.UPDATED, str(old.id), () if old.superseded_by is None else (back,))
+    outcome = Outcome(WriteStatus.UPDATED, str(old.id), () if old.superseded_by is None else (back,))
+    return outcome, () if kept is None else ((kept, kept_note(kept)),)
 
 
 def _is_unchanged(transaction: Writing, old: Memory) -> bool:
@@ -299,12 +295,12 @@ def _joined(
     entry = entry_for(app, plan.whole, old, caller.user, caller.origin)
     if plan.action is not Action.MERGE:
         _keep_both(app, transaction, one, old, caller, review)
-        transaction.update(old, entry, plan.action)
-        return Outcome(WriteStatus.UPDATED, str(old.id), (f"Memory {old.id} already says this.",)), ()
+        transaction.update(old, entry, plan.action, keep=False)
+        return Outcome(WriteStatus.UPDATED, str(old.id), (_CONFIRMED,)), ()
     if not duplicates.statements(old, transaction.archived(old.id)):
         transaction.archive(old)
     part = transaction.insert(entry_for(app, one, None, caller.user, caller.origin, review), merged_into=old.id)
-    transaction.update(old, entry, plan.action)
+    transaction.update(old, entry, plan.action, keep=False)
     kept = (part, f"The new text by itself is kept as memory {part}, which is hidden.")
     return Outcome(WriteStatus.MERGED, str(old.id), (f"Merged into memory {old.id}.",)), (kept,)
 
@@ -365,7 +361,9 @@ def _update(
             notes += same_text_note(transaction, one, old, app.clock())
         words = caller.origin if one.content_hash != old.content_hash else None
         entry = entry_for(app, one, old, caller.user, words)
-        transaction.update(old, entry, "update", revive=False)
+        new_text = "content" in asked.model_fields_set  # else it can only differ by a secret that was masked
+        kept = transaction.update(old, entry, "update", revive=False, keep=new_text)
+        notes += () if kept is None else (kept_note(kept),)
         outcome = Outcome(WriteStatus.UPDATED, str(memory_id), notes)
         transaction.record_outcome(_UPDATE, request_id, outcome)
     return outcome

@@ -109,6 +109,8 @@ def without(
     if member.session_id:
         found.append(transaction.by_key(session_key(member.session_id)))
     summing = [one for one in found if one is not None and one.type in _SUMMING and one.id != member.id]
+    for earlier in [each for one in summing for each in transaction.archived(one.id)]:
+        _unquoted(app, transaction, earlier, member, author, embedded)
     return tuple(one.id for one in summing if _unquoted(app, transaction, one, member, author, embedded))
 
 
@@ -125,9 +127,9 @@ def _unquoted(app: App, transaction: Writing, whole: Memory, member: Memory, aut
     fields = draft_of(whole).model_dump(exclude_unset=True, exclude={"abstract", "overview"})  # these are made anew
     draft = Draft(**fields | {"content": "\n".join([first, *rest])})
     one = prepare(app, clear(draft, OnSecret.REDACT), whole, embedded)
-    if expired(whole, app.clock()):
+    if expired(whole, app.clock()) or whole.merged_into is not None:
         one = PreparedDraft(one.cleared, one.content_hash, ())  # no index holds what is hidden
-    transaction.update(whole, entry_for(app, one, whole, author), "update", revive=False)
+    transaction.update(whole, entry_for(app, one, whole, author), "update", revive=False, keep=False)
     return True
 
 

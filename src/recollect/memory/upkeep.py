@@ -108,7 +108,7 @@ def _apply(app: App, transaction: Writing, old: Memory, rule: OnFound, caller: C
         one = prepare(app, clear(draft_of(old), OnSecret.REDACT), old)
         entry = entry_for(app, one, old, caller.user)
         entry = replace(entry, given=entry.given - {"ttl_days"}, expires_at=old.expires_at)  # what expired stays so
-        transaction.update(old, entry, "redact", revive=False)
+        transaction.update(old, entry, "redact", revive=False, keep=False)
         transaction.request_purge()
 
 

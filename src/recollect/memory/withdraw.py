@@ -11,6 +11,8 @@ from datetime import datetime
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
+from rapidfuzz import fuzz, process
+
 from recollect.app import App
 from recollect.domain.enums import OF_SESSION, ObservationType, OnSecret
 from recollect.domain.origin import MOST_TRUST, Origin, least, places_of
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
 
 _MADE: Final = OF_SESSION | {ObservationType.COMPRESSED_SUMMARY}
 _MOST_SOURCES: Final = 20
+_MOST_NEAREST: Final = 10
 _BACK: Final = "back"  # what came back with it, where it was undone
 _BEHIND: Final = "/:?# ,"
 """What may follow a host or a path in an address."""
@@ -152,7 +155,7 @@ class _Work:
         entry = replace(entry, said_by=stamp.said_by, came_from=stamp.came_from or None, review=review)
         trust = min(draft.trust, MOST_TRUST[stamp.said_by])
         entry = replace(entry, entities=tuple(named)[:MOST_NAMED], expires_at=whole.expires_at, trust=trust)
-        self.writing.update(whole, entry, "withdraw", revive=False)
+        self.writing.update(whole, entry, "withdraw", revive=False, keep=False)
         self.rebuilt.append(whole.id)
 
     def _summaries(self) -> None:
@@ -294,7 +297,10 @@ def withdraw(app: App, request: Withdraw, caller: Caller, *, request_id: str = "
                 if any(one.undo.values()):
                     touched = [str(each.sensitivity) for each in one.found.values()]
                     numbers.append(one.writing.note_withdrawal(one.undo, touched))
-            return _answer(works, numbers, applied=request.apply)
+            nearest: tuple[str, ...] = ()
+            if request.source is not None and not any(one.undo[name] for one in works for name in one.undo):
+                nearest = _nearest(request.source, [place for one in works for place in one.writing.sources()])
+            return replace(_answer(works, numbers, applied=request.apply), nearest=nearest)
 
     answer = _with_embeddings(app, write)
     _refresh(app)
@@ -349,6 +355,12 @@ def _meets(request: Withdraw, came_from: str, session_id: str | None, author: st
     )
 
 
+def _nearest(source: str, places: Iterable[str]) -> tuple[str, ...]:
+    """Return the sources whose names are most like one that nothing came from, the most alike first."""
+    named = process.extract(source, list(dict.fromkeys(places)), scorer=fuzz.WRatio, limit=_MOST_NEAREST)
+    return tuple(one_line(place) for place, *_ in named)
+
+
 def is_from(came_from: str, source: str) -> bool:
     """Say whether an address, or one of several, is a source, lies below it, or has it as its host."""
     for place in places_of(came_from):
@@ -376,7 +388,7 @@ def _undone(
         stamp = copy.stamp
         entry = replace(entry, said_by=stamp.said_by, came_from=stamp.came_from or None, review=copy.review)
         entry = replace(entry, entities=copy.entities, expires_at=copy.expires_at)
-        writing.update(whole, entry, "restore", revive=False)
+        writing.update(whole, entry, "restore", revive=False, keep=False)
         writing.delete(copy_id)
         rebuilt.append(whole_id)
     for memory_id, whole_id in undo["parts"]:
@@ -386,7 +398,7 @@ def _undone(
         if (old := writing.by_id(memory_id)) is not None and old.deleted_at is not None:
             back = prepare(app, clear(draft_of(old), OnSecret.REDACT), old, made)
             entry = replace(entry_for(app, back, old, caller.user), expires_at=old.expires_at)
-            writing.update(old, entry, "restore")
+            writing.update(old, entry, "restore", keep=False)
             if old.superseded_by is not None:
                 writing.set_link(old, old.superseded_by)
             hidden.append(memory_id)

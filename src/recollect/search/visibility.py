@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Final, TypeVar
+
 from recollect.app import App
 from recollect.domain.enums import Order, Scope, Sensitivity, owned
+from recollect.domain.fields import Request
 from recollect.domain.requests import Caller, Draft, Filters, Levels, StoreFact
 from recollect.domain.results import Memory
 from recollect.domain.search import FILTERS, View
+from recollect.errors import InvalidInput
 
 _LARGEST = 2**31 - 1
+_SCOPES: Final = 10  # a key is unique in each, and at each level of sensitivity
+_NAMES: Final = ("id", "supersedes")
+T = TypeVar("T", bound=Request)
 
 
 def view_of(app: App, filters: Filters, caller: Caller) -> View:
@@ -59,6 +66,31 @@ def load_page(app: App, view: View, order: Order, limit: int, offset: int = 0) -
     ids = app.records.list_ids(view, order, limit, offset)
     found = app.records.load(ids, view)
     return [found[one] for one in ids if one in found]
+
+
+def with_ids(app: App, request: T, caller: Caller) -> T:
+    """Return a request in which the id of a memory stands where its key was written.
+
+    What reads as a number is an id, also where a memory has it as its key. A key that no memory has stays, and is not
+    found as an id. Raises `InvalidInput` for a key that memories of several scopes have.
+    """
+    named = {name: text for name in _NAMES if (text := getattr(request, name, None)) and parse_id(text) is None}
+    found = {name: number for name, text in named.items() if (number := _id_of_key(app, request, caller, text, name))}
+    return request.model_copy(update=found) if found else request
+
+
+def _id_of_key(app: App, request: Request, caller: Caller, key: str, name: str) -> str | None:
+    allowed = request if isinstance(request, Levels) else Levels()
+    scope = getattr(request, "scope", None) if "scope" in request.model_fields_set else None
+    view = unfiltered(app, allowed, caller, scope).model_copy(update={"key": key.strip()})
+    if not view.namespaces:
+        return None
+    hidden = view.model_copy(update={"hidden": True})
+    memories = load_page(app, view, Order.NEWEST, _SCOPES) or load_page(app, hidden, Order.NEWEST, _SCOPES)
+    if len(memories) > 1:
+        ids = " and ".join(f"{one.id} ({one.scope})" for one in memories)
+        raise InvalidInput(name, f"Invalid {name}: Several memories have the key `{key}`: {ids}. Give the id of one")
+    return str(memories[0].id) if memories else None
 
 
 def parse_id(text: str) -> int | None:

@@ -155,8 +155,6 @@ class NamespaceImport:
             why += " Your own export does, with `--own`." if record.id is not None else ""
             self.report.problems += [] if _same_text(one, old) else [Problem(record.origin, why)]
             return
-        if one.content_hash != old.content_hash:
-            self.writing.archive(old)
         self.writing.update(old, self._entry(one, old).entry, "update", revive=passed)
         self._load([one])
         self.report.outcomes[one.place] = "updated"

@@ -30,6 +30,7 @@ from recollect.domain.transfer import (
     MemoryRecord,
     Problem,
 )
+from recollect.environment import working_folder
 from recollect.errors import Forbidden, InvalidInput, SecretFound
 from recollect.gate import Cleared, clear
 from recollect.projects import checkout_of
@@ -123,7 +124,7 @@ def name_of(path: Path) -> str:
 
     The path of a file elsewhere is whole, so that no two files have one name; undecodable bytes are escaped.
     """
-    whole, here, home = path.parent.resolve() / path.name, Path.cwd(), Path.home()
+    whole, here, home = path.parent.resolve() / path.name, working_folder(), Path.home()
     root = checkout_of(here) or here
     inside, at_home = whole.is_relative_to(root), whole.is_relative_to(home)
     name = whole.relative_to(root) if inside else Path("~", whole.relative_to(home)) if at_home else whole

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, Final
 from pydantic import TypeAdapter, ValidationError
 
 from recollect.domain.transfer import ImportItem, Problem
+from recollect.text.utf8 import fault
 
 LONGEST_LINE: Final = 16 * 2**20
 """Bytes: what is longer is no line of any format known here."""
@@ -62,10 +63,9 @@ def document(source: BinaryIO) -> bytes:
 
 def decoded(data: bytes) -> str:
     """Read UTF-8, with or without a byte order mark; raise `Unreadable` where it is none."""
-    try:
-        return data.removeprefix(_BOM).decode()
-    except UnicodeDecodeError as error:
-        raise Unreadable(f"It is not UTF-8: byte {error.start + 1} makes no sense.") from None
+    if (wrong := fault(data)) is not None:
+        raise Unreadable(wrong)
+    return data.removeprefix(_BOM).decode()
 
 
 def parsed(data: bytes) -> Any:

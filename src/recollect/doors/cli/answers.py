@@ -19,8 +19,18 @@ from recollect.domain.lifecycle import Decision, SessionList, SessionSummary, Sh
 from recollect.domain.origin import Authority
 from recollect.domain.review import Rescanned
 from recollect.doors.cli.render import err, out, page_line, print_fields, print_line, print_rows, sanitized, stdout
+from recollect.prompt.neutral import neutral_json
 
 _LAYERS: Final = ("title", "abstract", "overview")
+_CHANGED: Final = ("importance", "confidence", "trust", "fact_type", "type")
+"""The fields of which the journal has both values."""
+_LINKS: Final = {
+    "superseded_by": "replaced by memory {}",
+    "merged_into": "merged into memory {}",
+    "kept_as": "the earlier text is memory {}",
+    "standing": "{}",
+}
+_QUOTED: Final = 60  # characters of a text in a line of the history
 _STYLES: Final[dict[str, str]] = {Decision.KEPT: "green", Decision.DROPPED: "dim", Decision.REFUSED: "yellow"}
 _CLOSEST: Final = "Closest, but probably not relevant"
 _COLUMNS: Final = ("no", "time", "tool", "became", "why", "score", "memory id", "what it says")
@@ -88,17 +98,35 @@ def named_here(outcome: results.Outcome) -> results.Outcome:
 
 
 def print_memory(body: dict[str, Any], history: Sequence[dict[str, Any]]) -> None:
-    """Print one memory's fields, without layers that only repeat its content, and what happened to it."""
+    """Print one memory: its text, its other fields but for layers that only repeat the text, and its history."""
     repeated = {name for name in _LAYERS if body.get(name) == body["content"]}
-    print_fields({name: _value(value) for name, value in body.items() if name not in repeated})
-    rows = [[line["at"], _action(line), line["actor"]] for line in history]
-    print_rows(rows, "when", "what", "who", title="History")
+    first = {"content": body["content"]}
+    print_fields({name: _value(value) for name, value in (first | body).items() if name not in repeated})
+    rows = [[line["at"], line["actor"], _happened(line)] for line in history]
+    print_rows(rows, "when", "who", "what happened", title="History")
 
 
-def _action(line: Mapping[str, Any]) -> str:
-    """Return what a line of the journal tells of; a change of importance with both values."""
-    weighed = line.get("importance") if line["action"] == "consolidate" else None
-    return "importance {:.2f} → {:.2f}".format(*weighed) if weighed else str(line["action"])
+def _happened(line: Mapping[str, Any]) -> str:
+    """Return what a line of the journal tells of: each field that changed, where both values are known with both."""
+    fields = line.get("fields", ())
+    both = {name: line[name] for name in ("content", *_CHANGED) if name in line}
+    parts = [f"{name} {' → '.join(map(_short_value, both[name]))}" for name in both]
+    parts += [str(name) for name in fields if name not in both]
+    parts += [said.format(line[name]) for name, said in _LINKS.items() if line.get(name)]
+    return f"{line['action']}: {', '.join(parts)}" if parts else str(line["action"])
+
+
+def _short_value(value: Any) -> str:
+    if isinstance(value, float):
+        return f"{value:.2f}"
+    text = str(value)
+    return f"“{text[:_QUOTED].rstrip()}{'…' * (len(text) > _QUOTED)}”" if " " in text else text
+
+
+def with_contents(body: dict[str, Any], found: results.Listed) -> dict[str, Any]:
+    """Return the JSON of a list with the whole text of each memory."""
+    texts = (neutral_json({"content": one.content}) for one in found.memories)
+    return body | {"memories": [line | text for line, text in zip(body["memories"], texts, strict=True)]}
 
 
 def print_checks(found: Sequence[results.Check]) -> None:
@@ -149,7 +177,8 @@ def _recalled(found: results.Recalled, *, why: bool) -> None:
     weak = [hit for hit in found.hits if hit.certainty is Certainty.WEAK]
     long = [found.index is None and bool(hit.passage) for hit in likely]
     for hit, cut in zip(likely, long, strict=True):
-        _hit(replace(hit, layer=Layer.PASSAGE) if cut else hit, why=why)
+        older = [str(one.memory.id) for one in likely if one.older_than == hit.memory.id]
+        _hit(replace(hit, layer=Layer.PASSAGE) if cut else hit, older, why=why)
     print_line(found.message if found.index is not None else results.found_message(len(likely)))
     _closest(weak or ([found.nearest] if found.nearest is not None else []), why=why)
     if any(long) or weak:
@@ -177,7 +206,7 @@ def _notes(notes: Sequence[str]) -> None:
         print_line(f"{note} `recall` and `list` look there with `--everywhere`." if results.ELSEWHERE in note else note)
 
 
-def _hit(hit: results.Hit, *, why: bool) -> None:
+def _hit(hit: results.Hit, older_hits: Sequence[str] = (), *, why: bool) -> None:
     parts = hit.why
     found = ", ".join(parts.pop("found_by"))
     one = hit.memory
@@ -185,9 +214,10 @@ def _hit(hit: results.Hit, *, why: bool) -> None:
     labels = [*part, str(one.fact_type), str(one.scope), *filter(None, (one.project, one.key, one.category)), *one.tags]
     label = sanitized(" · ".join(labels))
     older = f"   older than {hit.older_than}" if hit.older_than is not None else ""
+    newer = f"   newer than {', '.join(older_hits)}" if older_hits else ""
     denied = f"   may contradict {hit.contradicts}" if hit.contradicts is not None else ""
     said = "" if one.authority is Authority.TOLD else f"   from {sanitized(one.origin)}"
-    sure = f"{hit.certainty} ({hit.match:.0%}){older}{denied}   found by {found or 'meaning'}{said}"
+    sure = f"{hit.certainty} ({hit.match:.0%}){newer}{older}{denied}   found by {found or 'meaning'}{said}"
     if why:
         sure += f"\nscore {hit.score:.2f} = " + " + ".join(f"{name} {value:.2f}" for name, value in parts.items())
     foot = Text(sure, style="dim")
@@ -358,7 +388,16 @@ def _audit(found: AuditPage) -> None:
 
 
 def _what(line: AuditLine) -> str:
-    return _listed(f"{name} {value}" for name, value in line.changes.items())
+    return _listed(f"{name.replace('_', ' ')} {_in_words(value)}".rstrip() for name, value in line.changes.items())
+
+
+def _in_words(value: Any) -> str:
+    """Return a value of the journal as people say it: a list with commas, nothing for what is only so."""
+    if isinstance(value, dict):
+        return _listed(f"{name} {_in_words(each)}" for name, each in value.items())
+    if isinstance(value, list):
+        return _listed(map(_in_words, value))
+    return {True: "", False: "no", None: "none"}.get(value, str(value)) if value in (True, False, None) else str(value)
 
 
 def _roles(roles: dict[str, Any]) -> str:

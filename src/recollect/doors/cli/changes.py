@@ -28,8 +28,8 @@ from recollect.doors.cli.exit_codes import opened, perform
 from recollect.doors.cli.options import QUOTES, Given, Json, MoreIds, from_fields, ids_of, typed_text
 from recollect.doors.cli.render import print_line
 from recollect.doors.serializers import agent_json
-from recollect.environment import named
 from recollect.errors import InvalidInput, NotFound, RecollectError, SecretFound, relayed
+from recollect.settings import Settings
 from recollect.transfer.markdown import front_matter
 
 _SHOWN: Final = 5
@@ -85,6 +85,8 @@ def forget(
     if soft and fact:
         raise InvalidInput("soft", "Invalid soft: Facts cannot be hidden, only ended by another or deleted")
     operation = _HIDE if soft else "forget_fact" if fact else "forget"
+    if "key" in given and "id" not in given and not (where or everything):
+        given = _with_id_of_key(ctx.obj, given)
     if everything:
         given.setdefault("scope", Scope.PROJECT)
     if not (where or everything):
@@ -108,6 +110,19 @@ def forget(
             raise typer.Exit(1)
         gone = [] if dry_run else _forget_all(ask, operation, found, given)
     _forgotten(found, gone, as_json, dry_run=dry_run, soft=soft)
+
+
+def _with_id_of_key(settings: Settings, given: Given) -> Given:
+    """Return the fields with the id of the one memory that has the key, which may read as a number."""
+    shown = {name: given[name] for name in given if name in ("key", "scope", *Levels.model_fields)}
+    with opened(settings, model=False) as ask:
+        found: Listed = ask("list_memories", **shown, superseded=True)
+    if not found.memories:
+        raise NotFound(f"No memory has the key `{given['key']}`.")
+    if len(found.memories) > 1:
+        ids = ", ".join(f"{one.id} ({one.scope})" for one in found.memories)
+        raise InvalidInput("key", f"Invalid key: Several memories have it: {ids}. Add `--scope`, or type an id")
+    return {name: value for name, value in given.items() if name != "key"} | {"id": str(found.memories[0].id)}
 
 
 def _forget_named(ctx: typer.Context, operation: str, given: Given, more: Sequence[str] | None, as_json: bool) -> None:
@@ -223,10 +238,7 @@ def edit(ctx: typer.Context, given: Given, as_json: bool = False, words: Words =
         exit_codes.answered(ctx.obj, "update_memory", given, as_json)
         return
     Get(**given)
-    render.leave_to_client()
-    with opened(ctx.obj, model=False) as ask:
-        before = _as_text(ask("get_memory", **given))
-    edited = _edited(before)
+    before, edited = render.edited(lambda: _text_of(ctx.obj, given))
     changed = {} if edited is None else _changed_fields(before, edited)
     if edited is None or not changed:
         body = {"message": "Nothing changed.", "id": given["id"], "outcome": "unchanged"}
@@ -243,6 +255,11 @@ def edit(ctx: typer.Context, given: Given, as_json: bool = False, words: Words =
     exit_codes.show(agent_json(Outcome, outcome), as_json, print_answer=lambda: answers.print_answer(outcome))
 
 
+def _text_of(settings: Settings, given: Given) -> str:
+    with opened(settings, model=False) as ask:
+        return _as_text(ask("get_memory", **given))
+
+
 def _as_text(memory: Memory) -> str:
     body = memory.model_dump(mode="json", include=set(_LABELS))
     head = "".join(f"{name}: {_value(body.get(name))}".rstrip() + "\n" for name in _LABELS)
@@ -254,19 +271,6 @@ def _value(value: Any) -> str:
         return f"[{', '.join(_value(one) for one in value)}]"
     text = "" if value is None else str(value)
     return text if not text or (_PLAIN.fullmatch(text) and ": " not in text) else json.dumps(text, ensure_ascii=False)
-
-
-def _edited(text: str) -> str | None:
-    """Return what the editor saved, None where it saved nothing."""
-    if not (named("VISUAL") or named("EDITOR")) and (sys.stdin is None or not sys.stdin.isatty()):
-        raise InvalidInput("editor", "There is no terminal to edit in: set EDITOR, or use `recollect update`.")
-    import click
-
-    try:
-        saved: str | None = click.edit(text, extension=".md")
-    except click.ClickException as error:
-        raise RecollectError(f"The editor could not be used: {error.format_message()}") from None
-    return saved
 
 
 def _changed_fields(before: str, after: str) -> dict[str, Any]:

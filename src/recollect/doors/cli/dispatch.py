@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from recollect import __version__, environment
 
+_JSON: Final = "--json"
 _WITH_VALUE: Final = ("home", "user", "team", "project")
 _HELP_WANTED: Final = {"-h", "--help"}
 HELP: Final = Path(__file__).with_name("help.json")
@@ -34,12 +35,16 @@ ALIASES: Final = {
 }
 """What newcomers type for a command, in one word or two, and the words that it stands for."""
 IN_DAEMON: Final = frozenset(
-    "bury by-concept by-file fact facts forget inbox list move pin promote prompt purge recall remember rescan session "
-    "show similar stats summarize tag tags timeline unbury undo unpin update withdraw".split()
+    "bury by-concept by-file edit fact facts forget import inbox list move pin promote prompt purge recall remember "
+    "rescan session show similar stats summarize tag tags timeline unbury undo unpin update withdraw".split()
 )
 """The commands that only run operations: the daemon runs them, and is started where none is running."""
-WHERE_ONE_RUNS: Final = frozenset("audit page project settings start status team token user".split())
-"""The commands that a daemon that is running answers too; they start none."""
+HERE: Final = frozenset(
+    "completion doctor extract help hook init install mcp migrate-store reindex restore serve stop uninstall "
+    "version".split()
+)
+"""The commands that need this process. A daemon that is running answers all others, and what is no command; it is not
+started for them."""
 
 
 class _Typed(NamedTuple):
@@ -55,11 +60,20 @@ def run(words: list[str]) -> int | None:
     if words in (["--version"], ["-V"], ["-v"], ["version"]):
         stdout.write(f"recollect {__version__}\n")
         return 0
-    bare = not words and not environment.named(_COMPLETE)
+    shell = environment.named(_COMPLETE)
+    if shell and environment.daemon_wanted() and not environment.server():
+        from recollect.doors.cli import tab
+
+        line = tab.asked(shell.removeprefix("complete_"))
+        before = None if line is None else split(line.words)
+        home = environment.store(before.given if before else {})
+        if line is not None and (ended := tab.complete(line, home)) is not None:
+            return ended
+    bare = not words and not shell
     if (text := _help(["--help"] if bare else words)) is not None:
         stdout.write(text)
         return 0 if words else _NO_COMMAND
-    typed = _split(words)
+    typed = split(words)
     code: int | None = None
     if typed is not None and typed.command == "hook" and not _HELP_WANTED & set(typed.rest):
         from recollect.doors.hook import main as run_hook
@@ -78,7 +92,7 @@ def run(words: list[str]) -> int | None:
 
             pipe.serve(typed.given, home, sets)
             return 0
-        if typed.command in IN_DAEMON | WHERE_ONE_RUNS and not _HELP_WANTED & set(typed.rest):
+        if typed.command not in HERE and not _HELP_WANTED & set(typed.rest):
             from recollect.doors.cli import thin
 
             operation = typed.command in IN_DAEMON
@@ -120,11 +134,14 @@ def _fits() -> bool:
         return True
 
 
-def _split(words: Sequence[str]) -> _Typed | None:
-    """Take the settings that stand before a command; None where anything else does."""
+def split(words: Sequence[str]) -> _Typed | None:
+    """Take the settings that stand before a command; None where anything but them and `--json` does."""
     given: dict[str, str] = {}
     rest = list(words)
     while rest and rest[0].startswith("-"):
+        if rest[0] == _JSON:
+            rest.pop(0)
+            continue
         name, equals, value = rest.pop(0).removeprefix("--").partition("=")
         if name not in _WITH_VALUE or not (equals or rest):
             return None

@@ -14,6 +14,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from io import TextIOWrapper
 from itertools import pairwise, takewhile
 from pathlib import Path
@@ -23,11 +24,12 @@ import typer
 
 import recollect
 from recollect.app import App
-from recollect.domain.results import Outcome, Recalled, WriteStatus
+from recollect.domain.results import Listed, Outcome, Recalled, WriteStatus
 from recollect.domain.verbs import BY_NAME
 from recollect.doors.cli import render
-from recollect.doors.cli.answers import named_here, print_answer
+from recollect.doors.cli.answers import named_here, print_answer, with_contents
 from recollect.doors.cli.options import in_options
+from recollect.doors.cli.patience import told_after_a_second
 from recollect.doors.cli.render import err, out, sanitized
 from recollect.doors.serializers import agent_json
 from recollect.errors import InvalidInput, NotFound, RecollectError, StoreOwned
@@ -55,6 +57,11 @@ def served_by(serving: Callable[[Settings], Callable[..., Any]]) -> Iterator[Non
         _served.reset(token)
 
 
+def is_served() -> bool:
+    """Say whether a command runs in the daemon, in a client's stead."""
+    return _served.get() is not None
+
+
 @contextmanager
 def opened(settings: Settings, *, model: bool) -> Iterator[Callable[..., Any]]:
     """Yield what runs an operation by name: the daemon, started where the `model` is needed, else this process.
@@ -65,15 +72,31 @@ def opened(settings: Settings, *, model: bool) -> Iterator[Callable[..., Any]]:
     if (serving := _served.get()) is not None:
         yield serving(settings)
     elif (store := _open_unless_daemon(settings, model=model)) is None:
+        from recollect.client import launch  # with what speaks HTTP: not for help
         from recollect.client.connection import remote
 
         with remote(settings) as link:
-            yield link.perform
+            yield link.perform if settings.url or launch.running(settings) else _patient(link.perform)
     else:
         from recollect.doors.handlers import perform
 
         with store as app:
             yield lambda name, **fields: perform(app, name, fields, settings.caller)
+
+
+def _patient(perform: Callable[..., Any]) -> Callable[..., Any]:
+    """Return what runs verbs, whose first call starts the daemon and says so to whoever waits for it."""
+    started = False
+
+    def run(name: str, **fields: Any) -> Any:
+        nonlocal started
+        if started:
+            return perform(name, **fields)
+        started = True
+        with told_after_a_second(render.words()):
+            return perform(name, **fields)
+
+    return run
 
 
 def perform(settings: Settings, name: str, given: dict[str, Any], *, model: bool | None = None) -> Any:
@@ -186,13 +209,22 @@ def show(
         out.print(sentence, markup=False, highlight=False, soft_wrap=True)
 
 
-def answered(settings: Settings, name: str, given: dict[str, Any], as_json: bool, *, why: bool = False) -> Any:
-    """Run a verb, print its answer and return it; exit with the code of `NotFound` when nothing was found."""
+def answered(
+    settings: Settings, name: str, given: dict[str, Any], as_json: bool, *, why: bool = False, stored: str = ""
+) -> Any:
+    """Run a verb, print its answer and return it; exit with the code of `NotFound` when nothing was found.
+
+    `stored` is what the answer also says of a new memory.
+    """
     result = perform(settings, name, given)
     brief = isinstance(result, Recalled) and result.index is not None
     if isinstance(result, Outcome):
         result = named_here(result)
+    if stored and isinstance(result, Outcome) and result.status is WriteStatus.STORED:
+        result = replace(result, notes=(*result.notes, stored))
     body, offset = agent_json(BY_NAME[name].answer, result), given.get("offset", 0)
+    if isinstance(result, Listed):
+        body = with_contents(body, result)
     show(body, as_json, print_answer=lambda: print_answer(result, offset, why=why), brief=brief)
     if isinstance(result, Outcome) and result.status is WriteStatus.NOT_FOUND:
         raise typer.Exit(NotFound.exit_code)
@@ -243,7 +275,7 @@ def _run(command: Callable[[], Any]) -> int:
     except typer.TyperException as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # on a terminal it is printed already
             if help_text := _text_of(error):
-                sys.stdout.write(f"{help_text}\n")
+                render.stdout().write(f"{help_text}\n")
             return InvalidInput.exit_code
         return _print_error(InvalidInput.__name__, _usage_error(error), InvalidInput.exit_code)
     return code if isinstance(code, int) else 0

@@ -23,13 +23,15 @@ from recollect.domain.results import JournalEntry, Listed, Memory
 from recollect.domain.review import Rescanned
 from recollect.domain.verbs import BY_NAME
 from recollect.doors.cli import exit_codes, render
-from recollect.doors.cli.answers import print_answer, print_memory
+from recollect.doors.cli.answers import print_answer, print_memory, with_contents
 from recollect.doors.cli.dispatch import HELP, meant
 from recollect.doors.cli.exit_codes import opened
 from recollect.doors.cli.options import FILTERS, Given, MoreIds, from_fields, ids_of, projects
 from recollect.doors.cli.render import out
 from recollect.doors.serializers import agent_json, public_json
+from recollect.environment import working_folder
 from recollect.errors import InvalidInput, SecretFound
+from recollect.projects import checkout_of
 from recollect.settings import Settings
 
 GROUPS: Final = {
@@ -69,6 +71,8 @@ _MEANT: Final = {
 """What newcomers type that no command does as they may expect."""
 
 
+_EITHER_PLACE: Final = frozenset(("--user", "--team", "--project"))
+"""The options of the caller that may stand behind a command too."""
 _FILTERS: Final = "filters"
 """The command that explains all filters."""
 DAILY: Final = frozenset("scope fact_type category tags file since until".split())
@@ -229,7 +233,32 @@ class _Commands(TyperGroup):
             near = [_MEANT[args[0]]] if args[0] in _MEANT else get_close_matches(args[0], names)
             close = f" Did you mean {', '.join(f'`{one}`' for one in near)}?" if near else ""
             ctx.fail(f"No such command `{args[0]}`.{close}")
-        return super().resolve_command(ctx, known)
+        name, command, rest = super().resolve_command(ctx, known)
+        return name, command, _before_command(ctx, command, list(rest))
+
+
+def _before_command(ctx: Any, command: Any, args: list[str]) -> list[str]:
+    """Take `--user`, `--team` and `--project` behind a command for what they are before it; return the other words.
+
+    A command that has such an option itself keeps it.
+    """
+    own = {
+        option
+        for one in (command, *getattr(command, "commands", {}).values())
+        for each in one.params
+        for option in each.opts
+    }
+    rest: list[str] = []
+    while args:
+        word = args.pop(0)
+        name, equals, value = word.partition("=")
+        if word == "--":
+            return [*rest, word, *args]
+        if name not in _EITHER_PLACE or name in own or not (equals or args):
+            rest.append(word)
+        else:
+            ctx.params[name.removeprefix("--")] = value if equals else args.pop(0)
+    return rest
 
 
 cli = typer.Typer(
@@ -345,7 +374,25 @@ def remember(
     """Store a memory, or update it by its key or `--id`."""
     if redact:
         ctx.obj = ctx.obj.model_copy(update={"on_secret": OnSecret.REDACT})
-    exit_codes.answered(ctx.obj, "remember", given, as_json)
+    exit_codes.answered(ctx.obj, "remember", given, as_json, stored=_where_it_went(ctx.obj, given))
+
+
+def _where_it_went(settings: Settings, given: Given) -> str:
+    """Say where a new memory lies and who can read it, where nobody named a scope, a project or a repository."""
+    if given.keys() & {"scope", "id", "supersedes"} or "project" in settings.model_fields_set:
+        return ""
+    try:
+        if checkout_of(working_folder()) is not None:
+            return ""
+    except OSError:  # the folder is gone
+        return ""
+    who = f"everybody on the team `{settings.team}` can read it" if settings.url else "only commands in it find it"
+    if given.get("sensitivity"):
+        who = "only you can read it"
+    return (
+        f"It is in the project `{settings.project}`, which is this folder, as it lies in no repository: {who}. "
+        "`--scope personal` stores for you alone, in every project."
+    )
 
 
 @cli.command()
@@ -401,7 +448,8 @@ def list_(
     with opened(ctx.obj, model=False) as run:
         found = every(run, given)
     listed = Listed(tuple(found), len(found))
-    exit_codes.show(agent_json(Listed, listed), as_json, print_answer=lambda: print_answer(listed))
+    body = with_contents(agent_json(Listed, listed), listed)
+    exit_codes.show(body, as_json, print_answer=lambda: print_answer(listed))
 
 
 @cli.command()

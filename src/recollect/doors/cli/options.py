@@ -25,9 +25,11 @@ from recollect.doors.cli import render
 from recollect.doors.schema import default_of
 from recollect.errors import InvalidInput
 from recollect.settings import Settings
+from recollect.text.utf8 import fault_of_text
 
 _ISO: Final = re.compile(r"\s*\d{4}-\d\d-\d\d")
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
+_SEVERAL: Final = re.compile(r"[\s\d#,]+")
 _MOMENTS: Final = (
     "Must be a day or a time, such as `2026-05-07` or `2026-05-07T13:30`, or words such as `yesterday`, `last week`, "
     "`3 days ago` or `March 2026`"
@@ -43,8 +45,13 @@ def typed_text(name: str, typed: Sequence[str] | str | None, *, required: bool) 
     Where a `required` text has no words it is what was piped in; raises `InvalidInput` where that is nothing.
     """
     words = [typed] if isinstance(typed, str) else typed
+    if words and list(words) != ["-"]:
+        text = " ".join(words)
+        if (wrong := fault_of_text(text)) is not None:
+            raise InvalidInput(name, f"Invalid {name}: {wrong}")
+        return text
     if words:
-        return render.typed().rstrip("\r\n") if list(words) == ["-"] else " ".join(words)
+        return render.typed().rstrip("\r\n")
     if not required:
         return None
     piped = render.piped()
@@ -129,7 +136,9 @@ MoreIds = Annotated[list[str] | None, typer.Argument(metavar="ID", hidden=True, 
 
 
 def ids_of(given: Given, more: Sequence[str] | None) -> list[str]:
-    """Return the ids that were typed, each once: `1,2` names two, and `#1` is 1."""
+    """Return the ids that were typed, each once: `1,2` names two, and `#1` is 1. A key stands alone."""
+    if not more and not _SEVERAL.fullmatch(given["id"]):
+        return [given["id"]]
     typed = [one.strip().removeprefix("#") for text in (given["id"], *(more or ())) for one in text.split(",")]
     ids = list(dict.fromkeys(filter(None, typed)))
     wrong = next((one for one in ids if not one.isdecimal()), None)
@@ -239,6 +248,8 @@ def from_fields(
 def _level(values: dict[str, Any]) -> str | None:
     """Return the level at which a write stores; raise `InvalidInput` where its options name two."""
     named = values["sensitivity"]
+    if values["allow_private"] and values["allow_secret"]:
+        raise InvalidInput("sensitivity", "Invalid sensitivity: Must be `--private` or `--secret`, not both")
     flagged = strictest(*(level for level in Sensitivity if level is Sensitivity.PUBLIC or values[f"allow_{level}"]))
     if flagged is Sensitivity.PUBLIC:
         return None if named is None else str(named)

@@ -8,6 +8,7 @@ Where a command reads and writes: the terminal of this process, or that of a cli
 from __future__ import annotations
 
 import io
+import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,7 +21,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from recollect.doors.cli.thin import piped_input, read_input
+from recollect.doors.cli.thin import EDITED, needs_pager, piped_input, read_input
+from recollect.doors.cli.thin import edited as edited_here
 from recollect.environment import LOCALE, named
 from recollect.prompt.neutral import neutral
 
@@ -49,6 +51,7 @@ class ClientTerminal:
     words: Sequence[str]
     stdin: str | None
     stdin_read: bool
+    edited: tuple[str, str | None] | None = None
     encoding: str
     tty: tuple[bool, bool]
     size: tuple[int, int] | None
@@ -109,7 +112,7 @@ def stdout() -> TextIO:
 
 
 class InputWanted(Exception):
-    """A client has to read its standard input, as its argument says, and to ask again."""
+    """A client has to read its standard input or to edit a text, as the arguments say, and to ask again."""
 
 
 def typed() -> str:
@@ -124,9 +127,25 @@ def piped() -> str | None:
     return piped_input() if client is None else _of_client(client, "piped")
 
 
+def edited(make_text: Callable[[], str]) -> tuple[str, str | None]:
+    """Return a text to edit and what somebody saved of it, None where they saved nothing."""
+    client = _client.get()
+    if client is None:
+        text = make_text()
+        return text, edited_here(text)
+    if client.edited is None:
+        raise InputWanted(EDITED, make_text())
+    return client.edited
+
+
 def interactive() -> bool:
     """Say whether there is somebody to ask; of a client nobody knows, see `leave_to_client`."""
     return _client.get() is None and sys.stdin is not None and sys.stdin.isatty()
+
+
+def of_another() -> bool:
+    """Say whether the command runs in a client's stead."""
+    return _client.get() is not None
 
 
 def leave_to_client() -> None:
@@ -176,7 +195,7 @@ _SIGNS = dict.fromkeys((*range(0x80, 0xA0), *_DIRECTIONS), 0xFFFD) | _PICTURES
 _STYLES = {"id": "bold", "labels": "dim", "changed": "dim", "cosine": "dim"}
 _CUT = frozenset({"labels", "subject", "predicate"})
 """The columns that take at most a quarter of the room."""
-_WIDE = frozenset({"memory", "object", "what it says"})
+_WIDE = frozenset({"memory", "object", "what it says", "what happened"})
 """The columns that take the room which the others leave."""
 
 
@@ -242,10 +261,18 @@ def paged() -> Iterator[None]:
     with out.capture() as captured:
         yield
     text = captured.get()
-    if text.count("\n") < out.height:
-        out.file.write(text)
-    else:
+    if needs_pager(text, _rows()):
         page(text)
+    else:
+        out.file.write(text)
+
+
+def _rows() -> int:
+    """Return the rows of the terminal as it says, where rich takes 25 for none."""
+    try:
+        return os.get_terminal_size(sys.stdout.fileno()).lines
+    except OSError:
+        return out.height
 
 
 def page(text: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Sequence
 from itertools import count
+from pathlib import Path
 from typing import Annotated, Any, Final
 
 import typer
@@ -25,7 +27,9 @@ from recollect.doors.cli.exit_codes import opened, perform
 from recollect.doors.cli.options import Given, from_fields
 from recollect.doors.cli.render import print_line
 from recollect.doors.serializers import public_json
+from recollect.environment import working_folder
 from recollect.errors import InvalidInput, NotFound, SecretFound
+from recollect.transfer.import_paths import name_of
 
 cli = typer.Typer()
 
@@ -157,8 +161,29 @@ def withdraw(
     if undo is not None:
         answer: Withdrawn = perform(ctx.obj, "undo_withdrawal", {"id": undo})
     else:
-        answer = perform(ctx.obj, "withdraw", given | {"apply": yes})
+        answer = _withdrawn(ctx, given | {"apply": yes})
     exit_codes.show(public_json(Withdrawn, answer), as_json, print_answer=lambda: _print_withdrawn(answer, yes=yes))
+
+
+def _withdrawn(ctx: typer.Context, given: Given) -> Withdrawn:
+    """Withdraw a source; a path names the file that it leads to, however that was written when it was imported."""
+    answer: Withdrawn = perform(ctx.obj, "withdraw", given)
+    for source in _spellings(given.get("source") or ""):
+        if not answer.nearest:
+            break
+        other: Withdrawn = perform(ctx.obj, "withdraw", given | {"source": source})
+        answer = answer if other.nearest else other
+    return answer
+
+
+def _spellings(source: str) -> list[str]:
+    """Return the other names that an import may have given to the file or folder at a path."""
+    if not source or "://" in source:
+        return []
+    whole, home = Path(os.path.normpath(working_folder() / Path(source).expanduser())), Path.home()
+    inside = [Path("~", whole.relative_to(home)).as_posix()] if whole.is_relative_to(home) else []
+    names = dict.fromkeys((name_of(whole), *inside, str(whole), source.removeprefix("./")))
+    return [one for one in names if one != source]
 
 
 def _print_withdrawn(answer: Withdrawn, *, yes: bool) -> None:

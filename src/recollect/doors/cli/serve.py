@@ -7,7 +7,7 @@ Commands that the daemon runs for a client which imports nothing: it has the lib
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -188,6 +188,7 @@ def run(body: dict[str, Any], serving: Callable[[Settings], Perform]) -> dict[st
         words=[str(word) for word in body["words"]],
         stdin=body["stdin"],
         stdin_read=bool(body["stdin_read"]),
+        edited=(str(body["edited"][0]), body["edited"][1]) if "edited" in body else None,
         encoding=str(about["encoding"]),
         tty=(bool(about["tty"][0]), bool(about["tty"][1])),
         size=about["size"] and (int(about["size"][0]), int(about["size"][1])),
@@ -198,11 +199,31 @@ def run(body: dict[str, Any], serving: Callable[[Settings], Perform]) -> dict[st
 
     with render.of_client(client), environment.surrounded(told), served_by(serving):
         try:
+            if "completing" in body:
+                return _completed(client.words, body["completing"])
             code = run_words(_command_line(), client.words)
         except render.InputWanted as wanted:
-            return {"wanted": str(wanted)}
+            return dict(zip(("wanted", "text"), wanted.args, strict=False))
     out, err = (one.getvalue() for one in client.streams)
     return {"out": out, "err": err, "code": code, "paged": bool(client.paged)}
+
+
+def _completed(words: Sequence[str], about: dict[str, str]) -> dict[str, Any]:
+    """Return what a client's shell prints for the word that is being typed, and the exit code that fish asks for."""
+    from typer._click.shell_completion import get_completion_class
+
+    kind = get_completion_class(about["shell"])
+    if kind is None:
+        return {"out": "", "code": 1}
+    shell = kind(_command_line(), {}, "recollect", "")
+    items = shell.get_completions(list(words), about["incomplete"])
+    if about["action"] == "is-args":
+        return {"out": "", "code": 0 if items else 1}
+    lines = [shell.format_completion(one) for one in items]
+    if about["shell"] == "zsh":
+        whole = "\n".join(lines)
+        return {"out": f"_arguments '*: :(({whole}))'\n" if lines else "_files\n", "code": 0}
+    return {"out": "".join(f"{one}\n" for one in lines), "code": 0}
 
 
 @cache

@@ -20,6 +20,7 @@ from recollect.doors.cli import exit_codes
 from recollect.doors.cli.exit_codes import opened
 from recollect.doors.cli.options import Json, of_store
 from recollect.doors.cli.render import interactive, out, visible
+from recollect.doors.cli.shells import remove_completion
 from recollect.errors import InvalidInput, RecollectError
 from recollect.projects import find_project
 from recollect.settings import Settings
@@ -90,7 +91,10 @@ def uninstall(
     dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
-    """Take out of an agent's files exactly what `install` put in. Memories stay."""
+    """Take out of an agent's files exactly what `install` put in. Memories stay.
+
+    With the last agent the shell completion goes too, if `--install-completion` installed it.
+    """
     root, known = project_folder(), agent_named(agent)
     changes, others = plan_uninstall(known, level, root)
     written = carry_out(changes, level, yes=yes, dry_run=dry_run, as_json=as_json)
@@ -103,6 +107,8 @@ def uninstall(
             if changed
             else f"Nothing to do: {known.title} is not registered {place}."
         ]
+    if written and not registrations(root) and (gone := remove_completion(Path.home())):
+        sentences.append(f"No agent is left, so shell completion is removed too: {', '.join(map(_short, gone))}.")
     if others:
         sentences.append(f"The passage on memory stays, as {', '.join(others)} reads it too.")
     _show_changes(known, level, changes, as_json, sentences, written=written)

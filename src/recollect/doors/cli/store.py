@@ -33,7 +33,7 @@ from recollect.doors.cli.options import Json, of_store
 from recollect.doors.cli.render import Report
 from recollect.doors.cli.serve import url_for_mcp
 from recollect.doors.serializers import public_json
-from recollect.environment import PREFIX, variables
+from recollect.environment import PREFIX, variables, working_folder
 from recollect.errors import (
     DaemonUnreachable,
     Forbidden,
@@ -356,7 +356,7 @@ def create(
     as_json: Json = False,
 ) -> None:
     """Copy the whole store into one file. It is of one instant, and others may write meanwhile."""
-    manifest = recollect.backup(file, of_store(ctx), force=force)
+    manifest = recollect.backup(working_folder() / file, of_store(ctx), force=force)
     message = f"{file}: {_contents(manifest)}, {manifest.size / 1e6:.1f} MB."
     note = "Memories you forget later stay in this backup."
     exit_codes.show(asdict(manifest) | {"file": str(file)}, as_json, message, note)
@@ -367,7 +367,7 @@ def verify(file: Written, as_json: Json = False) -> None:
     """Read every byte of a backup, and change nothing. Exit code 2 when it is damaged."""
     from recollect.wiring import verify_backup
 
-    manifest = verify_backup(file)
+    manifest = verify_backup(working_folder() / file)
     message = f"{file} is whole. It was made at {manifest.made_at} and holds {_contents(manifest)}."
     exit_codes.show(asdict(manifest) | {"file": str(file)}, as_json, message)
 
@@ -375,6 +375,7 @@ def verify(file: Written, as_json: Json = False) -> None:
 @_backups.command("restore")
 def _restore(ctx: typer.Context, file: Written, force: Force = False, as_json: Json = False) -> None:
     """Bring a store back from a backup. Every byte of it is checked first."""
+    render.leave_to_client()  # the daemon has to end for it
     settings = of_store(ctx)
     restored = recollect.restore(file, settings, force=force, free=lambda: launch.stop(settings))
     sentences = [f"Restored from {restored.manifest.made_at}: {_contents(restored.manifest)}."]

@@ -7,7 +7,7 @@ import shutil
 import signal
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -32,6 +32,7 @@ from recollect.doors.cli.exit_codes import opened, show
 from recollect.doors.cli.options import Given, from_fields
 from recollect.doors.cli.render import err, out
 from recollect.doors.serializers import public_json
+from recollect.environment import working_folder
 from recollect.errors import InvalidInput, SecretFound, StoreUnusable
 from recollect.sessions.observations.origins import read_outside
 from recollect.settings import Settings
@@ -44,6 +45,8 @@ from recollect.transfer.watching import Vault, state_file
 
 _STDOUT = _STDIN = Path("-")
 _LISTED: Final = 20
+_FEW: Final = 2_000  # memories that the daemon exports in a client's stead
+_SMALL: Final = 2**20  # bytes of the files that it imports so
 _INTERRUPTED: Final = 130  # what a shell calls it
 
 Watching = Annotated[
@@ -69,20 +72,24 @@ def _export(
     if output is not None and file != _STDOUT:
         raise InvalidInput("output", "Invalid output: Must not be given together with FILE")
     file = output or file
+    place = file if file == _STDOUT else working_folder() / file
     request = ExportPage(**given)
     unreadable: list[str] = []
     left_out: dict[str, int] = {}
-    if file != _STDOUT and file.exists() and not force:
+    if file != _STDOUT and place.exists() and not force:
+        render.leave_to_client()
         if not sys.stdin.isatty():
             raise InvalidInput("file", f"{file} exists already; name another file, or overwrite it with --force.")
         typer.confirm(f"{file} exists already. Overwrite it?", abort=True, err=True)
     with opened(ctx.obj, model=False) as ask:
+        if render.of_another() and ask("list_memories", **given, limit=1).total > _FEW:
+            render.leave_to_client()  # so much is written as it is read
         lines = pages(request, lambda page: ask("export_page", **dict(page)), unreadable)
         pieces = WRITERS[format](_noting(left_out, lines))
         if file == _STDOUT:
-            sys.stdout.writelines(pieces)
+            render.stdout().writelines(pieces)
         else:
-            save(file, pieces)
+            save(place, pieces)
             err.print(f"Exported to {file}.", highlight=False)
     for level, count in left_out.items():
         what = f"{count} of your memories are" if count > 1 else "One of your memories is"
@@ -129,11 +136,13 @@ def _import(
     2 that something else could not be written, 130 that it was interrupted.
     """
     dry_run = bool(given.get("dry_run"))
+    if watch or not _brief(paths):
+        render.leave_to_client()
     if watch:
         _watch(ctx.obj, paths, given, alone=not (format or transcripts or instructions or dry_run or as_json))
         return
     here = Path(ctx.with_resource(TemporaryDirectory()))
-    named = [_saved_input(here) if one == _STDIN else one for one in paths]
+    named = [_saved_input(here) if one == _STDIN else _whole(one) for one in paths]
     found = find_files(named, format, transcripts=transcripts, instructions=instructions)
     found.files[:] = [one._replace(name=one.name.removeprefix(name_of(here / "-")[:-1])) for one in found.files]
     stopped = False
@@ -147,11 +156,25 @@ def _import(
     if len(importing.files) == 1 and (error := importing.files[0].error) and not any(_written(total)):
         raise error
     show(
-        _imported_json(importing, found, stopped=stopped),
+        _imported_json(importing, found, {_whole(one): one for one in paths}, stopped=stopped),
         as_json,
         print_answer=lambda: _print_imported(importing, found, dry_run=dry_run),
     )
     _end(total, stopped=stopped)
+
+
+def _brief(paths: Sequence[Path]) -> bool:
+    """Say whether only small files are named, which are read before anybody would look for a progress bar."""
+    try:
+        sizes = [_whole(one).stat().st_size for one in paths if _whole(one).is_file()]
+    except OSError:
+        return False
+    return len(sizes) == len(paths) and sum(sizes) <= _SMALL
+
+
+def _whole(path: Path) -> Path:
+    """Return a path from the client's working folder, where the daemon runs the command; else as it was typed."""
+    return working_folder() / path.expanduser() if render.of_another() else path
 
 
 def _end(total: Imported, *, stopped: bool) -> None:
@@ -242,10 +265,13 @@ def _stopping(importing: Import) -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _imported_json(importing: Import, found: FoundPaths, *, stopped: bool) -> dict[str, Any]:
-    """Return what became of it all as JSON; `complete` is false where it was interrupted."""
+def _imported_json(
+    importing: Import, found: FoundPaths, typed: Mapping[Path, Path], *, stopped: bool
+) -> dict[str, Any]:
+    """Return what became of it all as JSON, with paths as they were `typed`; not `complete` if it was interrupted."""
     files = [
-        {"file": str(one.source.path), "format": str(one.source.format)} | public_json(Imported, one.done())
+        {"file": str(typed.get(one.source.path, one.source.path)), "format": str(one.source.format)}
+        | public_json(Imported, one.done())
         for one in importing.files
     ]
     total = public_json(Imported, importing.total())

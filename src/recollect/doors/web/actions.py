@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from recollect.domain.results import Memory, Outcome, WriteStatus
@@ -11,6 +12,7 @@ from recollect.doors.web.memories import edited, found, shown_fields, typed
 from recollect.doors.web.visit import Done, Shown, Visit
 from recollect.doors.web.words import many
 from recollect.errors import InvalidInput, NotFound, SecretFound
+from recollect.memory.prepare_write import kept_note
 
 _MOST: Final = 100
 
@@ -127,21 +129,20 @@ def edit(visit: Visit) -> Done | Shown:
     if not given:
         return Done(to, "Nothing was changed.")
     number = str(memory.id)
-    # A new version that `remember` writes keeps the text before it; `update_memory` writes over it.
-    keeps = "content" in given and bool(visit.said("keep")) and not _out_of_sight(memory)
     try:
-        outcome: Outcome = visit.run("remember" if keeps else "update_memory", id=number, **visit.levels, **given)
+        outcome: Outcome = visit.run("update_memory", id=number, **visit.levels, **given)
     except (InvalidInput, SecretFound) as error:
         return edited(visit, memory, error)
     kept = sorted(set(found(visit).merged_from) - set(memory.merged_from))
+    if kept and not visit.said("keep"):  # whoever removed the tick wants nothing of the earlier text left
+        for one in kept:
+            visit.run("forget", id=str(one), **visit.levels)
+        outcome = replace(outcome, notes=tuple(note for note in outcome.notes if note != kept_note(kept[0])))
+        kept = []
     steps = [visit.step("update_memory", id=number, **{name: shown[name] for name in given})]
     steps += [visit.step("forget", id=str(one)) for one in kept]
     undo_ = Undo(steps, f"Memory {memory.id} says again what it said before.")
     return Done(to, " ".join((outcome.message, *outcome.notes)), undo_, {"outcome": outcome})
-
-
-def _out_of_sight(memory: Memory) -> bool:
-    return any(one is not None for one in (memory.deleted_at, memory.superseded_by, memory.merged_into))
 
 
 def move(visit: Visit) -> Done:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
@@ -21,6 +22,8 @@ from recollect.store.sql.tables import journal, label, memory, namespace, observ
 from recollect.store.sql.transaction import Transaction
 from recollect.store.sql.visibility import inside, namespace_ids, of_levels, visible
 
+_IN_FILE: Final = re.compile(r"(?:[:#][ ]?\d+)+$")
+"""What says where in a file something stood."""
 _MEMBER: Final = "member"
 """The kind of a label of a summary that keeps what it says of a member that was removed by rule."""
 _RULE: Final = select(source_rule.c.approved).join(namespace, namespace.c.id == source_rule.c.namespace_id)
@@ -175,6 +178,13 @@ class ReviewWriting(Transaction):
     def all_waiting(self) -> list[Memory]:
         """Return all that waits for a decision here and is in sight."""
         return self._reviewed(waits() & memory.c.deleted_at.is_(None) & memory.c.merged_into.is_(None))
+
+    def sources(self) -> list[str]:
+        """Return where what this transaction finds came from: each file, address, page and command once."""
+        here = (memory.c.namespace_id == self._known_id) & of_levels(memory.c.sensitivity, self._levels, away=True)
+        named = select(memory.c.came_from).where(here, memory.c.came_from.is_not(None)).distinct()
+        found = self._connection.execute(named).scalars().all()
+        return list(dict.fromkeys(_IN_FILE.sub("", place) for one in found for place in places_of(one) if place))
 
     def from_origin(
         self,

@@ -13,7 +13,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, Table, delete, false, func, insert, literal, null, or_, select, update
 
 from recollect.domain.enums import Sensitivity, strictest
-from recollect.domain.results import Memory, Outcome, WriteStatus
+from recollect.domain.results import KEPT_AS, Memory, Outcome, WriteStatus
 from recollect.domain.search import View
 from recollect.domain.transfer import MemoryLink, MemoryState
 from recollect.engines.chat import Judgement
@@ -40,6 +40,8 @@ _BY_RULE = frozenset({"evict", "purge"})
 """How memories are removed that nobody wants gone: a summary of them keeps their facts."""
 _FOLLOWING = frozenset({"content", "confidence", "expires_at"})
 """The fields that an entry sets whatever was given."""
+_JOURNALLED: Final = frozenset(("importance", "confidence", "trust", "fact_type", "type"))
+"""The fields of which the journal tells both values: none of them is a text, which has to be gone once forgotten."""
 
 
 class Writing(FactWriting, ConsolidationWriting, ReviewWriting):
@@ -94,13 +96,19 @@ class Writing(FactWriting, ConsolidationWriting, ReviewWriting):
         self._journal("import", *lines)
         return ids
 
-    def update(self, old: Memory, entry: Entry, action: str, *, revive: bool = True) -> None:
+    def update(self, old: Memory, entry: Entry, action: str, *, revive: bool = True, keep: bool = True) -> int | None:
         """Write the given fields and what follows from them over `old`; vectors change with the content only.
 
-        With `revive` a memory that was hidden, merged or superseded is in sight again. Raises `NotFound` when `old` is
-        not a memory of this namespace.
+        A text that changes is first kept as a hidden memory, whose id is returned. Without `keep` it is not: for what
+        takes a text away, and for what keeps it otherwise. With `revive` a memory that was hidden, merged or superseded
+        is in sight again. Raises `NotFound` when `old` is not a memory of this namespace.
         """
         values = self._columns(entry, entry.given)
+        changes = _changed(old, entry, values)
+        kept: int | None = None
+        if keep and entry.content_hash != old.content_hash:
+            kept = self.archive(old, values.get("sensitivity"))
+            changes |= {KEPT_AS: kept}
         if revive:
             values |= {"deleted_at": None, "superseded_by": None, "merged_into": None}
         if not self._connection.execute(update(memory).where(self._is(old.id)).values(**values)).rowcount:
@@ -119,9 +127,10 @@ class Writing(FactWriting, ConsolidationWriting, ReviewWriting):
             chunks = entry.chunks if self._embeds else None
             self._enqueue(old.id, embedded=chunks is not None)
             child_tables.replace_chunks(self._connection, old.id, chunks or (), entry.content_hash)
-        self._journal(action, (old.id, strictest(old.sensitivity, level), _changed(old, entry, values)))
+        self._journal(action, (old.id, strictest(old.sensitivity, level), changes))
+        return kept
 
-    def archive(self, old: Memory, level: Sensitivity | None = None) -> int:
+    def archive(self, old: Memory, level: str | None = None) -> int:
         """Keep what `old` says now as a memory of its own, merged into it and out of sight; return its id.
 
         Where `old` is about to be of a stricter `level`, what is kept is so at once, and no line tells of it.
@@ -454,7 +463,8 @@ def _changed(old: Memory, entry: Entry, values: dict[str, Any]) -> dict[str, Any
     lists = {name: getattr(entry.cleared.value, name) for name in entry.given if name in mapping.LISTS}
     new = {name: value for name, value in (values | lists).items() if name in entry.given | _FOLLOWING}
     fields = sorted(name for name, value in new.items() if value != getattr(old, name))
-    return {"fields": fields} if fields else {}
+    both = {name: [getattr(old, name), new[name]] for name in fields if name in _JOURNALLED}
+    return ({"fields": fields} if fields else {}) | both
 
 
 def _row(columns: dict[str, Any], entry: Entry, state: MemoryState, merged_into: int | None) -> dict[str, Any]:
