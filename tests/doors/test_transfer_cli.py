@@ -167,6 +167,24 @@ def test_a_chat_export_need_not_be_unpacked(typed: Typed, tmp_path: Path) -> Non
     assert [one["scope"] for one in typed("list", "--scope", "team", "--json").json["memories"]] == ["team"]
 
 
+def test_the_damaged_member_of_an_archive_is_told(typed: Typed, tmp_path: Path) -> None:
+    """The report names each member of an archive, the damaged one with its problem, and the exit code is not 0."""
+    talk = {"uuid": "c", "chat_messages": [{"sender": "human", "text": "We ship on Fridays."}]}
+    whole = [json.dumps([talk | {"uuid": f"c{number}"}]) for number in range(3)]
+    with ZipFile(tmp_path / "export.zip", "w", ZIP_DEFLATED) as archive:
+        for number, text in enumerate((whole[0], whole[1][:30], whole[2])):
+            archive.writestr(f"conversations-{number}.json", text)
+    done = typed("import", "export.zip", "--json")
+    assert done.code == InvalidInput.exit_code
+    assert [one["member"] for one in done.json["files"]] == [f"conversations-{number}.json" for number in range(3)]
+    assert [one["failed"] for one in done.json["files"]] == [0, 1, 0]
+    assert done.json["total"]["failed"] == 1
+    assert "export.zip/conversations-1.json" in done.json["files"][1]["problems"][0]["why"]
+    shown = typed("import", "export.zip")
+    assert shown.code == InvalidInput.exit_code
+    assert "export.zip/conversations-1.json cannot be imported" in shown.out
+
+
 def test_an_imported_note_has_its_file_and_its_day(typed: Typed, tmp_path: Path) -> None:
     """`by-file` finds what a file says, and what names no day of its own is as old as the file, not as the import."""
     (tmp_path / "docs").mkdir()

@@ -46,6 +46,7 @@ class ImportFormat(StrEnum):
     CODEX = "codex"
     CLAUDE_MEM = "claude-mem"
     MEMPALACE = "mempalace"
+    MEMORIES_DB = "memories-db"
 
 
 class ExportFormat(StrEnum):

@@ -205,6 +205,8 @@ class Import:
                 file.tell(self._ask(links=tuple(links[start : start + _BATCH_ITEMS])).problems)
 
     def _read(self, source: FoundFile) -> Iterator[tuple[ImportItem | Problem | FileSections, int]]:
+        if source.format is None:
+            raise InvalidInput("file", source.problem)
         if source.own:
             return read_own(source.path, source.name, source.format, self._outside_of)
         return read_file(source.path, source.name, source.format, source.member)

@@ -37,7 +37,7 @@ from recollect.transfer.formats import FORMATS, members_of, recognised
 from recollect.transfer.reading import LARGEST_FILE
 from recollect.transfer.transcripts import is_own
 
-_SUFFIXES: Final = frozenset({".md", ".markdown", ".mdc", ".json", ".jsonl", ".db", ".sqlite", ".sqlite3"})
+_SUFFIXES: Final = frozenset({".md", ".markdown", ".mdc", ".json", ".jsonl", ".db", ".sqlite", ".sqlite3", ".zip"})
 _INSTRUCTIONS: Final = frozenset(
     {
         "agents.md",
@@ -61,13 +61,15 @@ _MARKERS: Final = frozenset({"pyvenv.cfg", "CACHEDIR.TAG"})
 """Files of folders that some tool made and can make again."""
 MARKDOWN: Final = (".md", ".markdown", ".mdc")
 
+_FORMAT: Final = "format"
+"""The field of an error that says a file is sound, but of no known format."""
+
 HIDDEN: Final = "hidden files and folders"
 LIBRARIES: Final = "folders of libraries and caches"
 LINKS: Final = "links"
 SPECIAL: Final = "pipes, devices and sockets"
 LARGE: Final = f"files larger than {LARGEST_FILE // 2**20} MiB"
 UNKNOWN: Final = "files of no known format"
-UNREADABLE: Final = "files and folders that cannot be read"
 TRANSCRIPTS: Final = "transcripts of agents (`--transcripts` takes them)"
 OTHER_NOTES: Final = "files that are no instructions"
 
@@ -76,14 +78,16 @@ class FoundFile(NamedTuple):
     """A file to be imported: the name that its memories' keys begin with, its format, its size in bytes.
 
     `member` is the one of an archive that is meant. An `own` one is a transcript that this user's agent wrote here.
+    A file with a `problem` cannot be read, and has no format.
     """
 
     path: Path
     name: str
-    format: ImportFormat
+    format: ImportFormat | None
     size: int
     member: str = ""
     own: bool = False
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +107,9 @@ def find_files(
 ) -> FoundPaths:
     """Find what is to be imported of files, folders and patterns, each file once.
 
-    In folders only `instructions` are taken if that is asked for, and `transcripts` of agents only if they are. Raises
-    `InvalidInput` for a named file that cannot be read or is of no known format, and where nothing is left.
+    In folders only `instructions` are taken if that is asked for, and `transcripts` of agents only if they are. A file
+    that is empty, damaged or unreadable is among the files, with its problem. Raises `InvalidInput` for a named file
+    that is not there or is of no known format, and where nothing is left, or only one file with a problem.
     """
     search = _Search(format, transcripts=transcripts, instructions=instructions)
     named = list(paths)
@@ -115,6 +120,8 @@ def find_files(
     if not found.files:
         passed = ", ".join(f"{count} {reason}" for reason, count in found.skipped.items())
         raise InvalidInput("paths", f"There is nothing to import in {', '.join(map(str, named))}. Skipped: {passed}.")
+    if len(found.files) == 1 and found.files[0].problem:
+        raise InvalidInput("file", found.files[0].problem)
     return found
 
 
@@ -153,12 +160,15 @@ class _Search:
         """Take a named file, or what is in a named folder."""
         if path.is_dir():
             for one in self._inside(path):
-                self._take_quietly(one)
-        elif (members := members_of(path)) == [""]:
-            self._take(path)
-        else:
-            for member in members:
-                self._take_quietly(path, member)
+                self._take_found(one)
+            return
+        try:
+            for member in members_of(path):
+                self._take(path, member)
+        except InvalidInput as error:
+            if error.field == _FORMAT or not path.is_file():
+                raise
+            self._note_problem(path, "", str(error))
 
     def _inside(self, folder: Path) -> Iterator[Path]:
         """Yield the files below a folder in the order of their names, without any of a kind that nobody means."""
@@ -168,8 +178,8 @@ class _Search:
             try:
                 with os.scandir(here) as entries:
                     there = sorted(entries, key=lambda entry: entry.name)
-            except OSError:
-                self._skip(UNREADABLE)
+            except OSError as error:
+                self._note_problem(here, "", f"{here} cannot be read: {error.strerror or error}.")
                 continue
             if here != folder and _MARKERS & {one.name for one in there}:
                 self._skip(LIBRARIES)
@@ -185,21 +195,35 @@ class _Search:
                     yield path
             waiting += reversed(below)
 
-    def _take_quietly(self, path: Path, member: str = "") -> None:
-        """Take a file out of a folder or an archive, or count why not."""
+    def _take_found(self, path: Path) -> None:
+        """Take a file out of a folder, or say why not: it is counted, or has a problem."""
         instruction = _is_instruction(path)
         if self._instructions and not instruction:
             self._skip(OTHER_NOTES)
-        elif not member and path.suffix.lower() not in _SUFFIXES and not instruction:
+        elif path.suffix.lower() not in _SUFFIXES and not instruction:
             self._skip(UNKNOWN)
         else:
             try:
-                self._take(path, member)
-            except InvalidInput:
-                self._skip(UNKNOWN if os.access(path, os.R_OK) else UNREADABLE)
+                for member in members_of(path):
+                    self._take(path, member)
+            except InvalidInput as error:
+                if error.field == _FORMAT:
+                    self._skip(UNKNOWN)
+                else:
+                    self._note_problem(path, "", str(error))
 
-    def _take(self, path: Path, member: str = "") -> None:
-        head = recognised(path, self._format, member)
+    def _take(self, path: Path, member: str) -> None:
+        """Take a file; of a member of an archive that cannot be taken, say why and go on."""
+        try:
+            head = recognised(path, self._format, member)
+        except InvalidInput as error:
+            if not member:
+                raise
+            if error.field == _FORMAT:
+                self._skip(UNKNOWN)
+            else:
+                self._note_problem(path, member, str(error))
+            return
         if (head.place, member) in self._seen:
             return
         self._seen.add((head.place, member))
@@ -212,6 +236,11 @@ class _Search:
             name = f"{name_of(path)}/{member}" if member else name_of(path)
             own = not member and is_own(path, head.format)
             self.found.files.append(FoundFile(path, name, head.format, head.size, member, own))
+
+    def _note_problem(self, path: Path, member: str, why: str) -> None:
+        name = f"{name_of(path)}/{member}" if member else name_of(path)
+        if all((one.path, one.member) != (path, member) for one in self.found.files):
+            self.found.files.append(FoundFile(path, name, None, 0, member, problem=why))
 
     def _skip(self, reason: str) -> None:
         self.found.skipped[reason] += 1

@@ -37,7 +37,7 @@ from recollect.sessions.observations.origins import read_outside
 from recollect.settings import Settings
 from recollect.transfer.formats import HEAD, WRITERS, detect, recognised
 from recollect.transfer.import_client import FileImport, Import
-from recollect.transfer.import_paths import FoundPaths, find_files, name_of
+from recollect.transfer.import_paths import FoundFile, FoundPaths, find_files, name_of
 from recollect.transfer.recollect_jsonl import pages, save
 from recollect.transfer.transcripts import requests_of
 from recollect.transfer.watching import Vault, state_file
@@ -244,13 +244,16 @@ def _stopping(importing: Import) -> Iterator[None]:
 
 def _imported_json(importing: Import, found: FoundPaths, *, stopped: bool) -> dict[str, Any]:
     """Return what became of it all as JSON; `complete` is false where it was interrupted."""
-    files = [
-        {"file": str(one.source.path), "format": str(one.source.format)} | public_json(Imported, one.done())
-        for one in importing.files
-    ]
+    files = [_described(one.source) | public_json(Imported, one.done()) for one in importing.files]
     total = public_json(Imported, importing.total())
     total.pop("problems")
     return {"complete": not stopped, "total": total, "skipped": dict(found.skipped), "files": files}
+
+
+def _described(source: FoundFile) -> dict[str, Any]:
+    """Return which file it is, and of an archive which member; a file that cannot be read has no format."""
+    member = {"member": source.member} if source.member else {}
+    return {"file": str(source.path)} | member | {"format": source.format and str(source.format)}
 
 
 def _print_imported(importing: Import, found: FoundPaths, *, dry_run: bool) -> None:
@@ -258,7 +261,7 @@ def _print_imported(importing: Import, found: FoundPaths, *, dry_run: bool) -> N
     title = "What would happen" if dry_run else ""
     formats: dict[str, list[FileImport]] = {}
     for one in importing.files:
-        formats.setdefault(str(one.source.format), []).append(one)
+        formats.setdefault(_format_of(one), []).append(one)
     names = [name.capitalize() for name in IMPORT_COUNTS]
     if len(importing.files) > 1:
         rows = [[name, str(len(files)), *_sums(files)] for name, files in formats.items()]
@@ -266,7 +269,7 @@ def _print_imported(importing: Import, found: FoundPaths, *, dry_run: bool) -> N
         out.print()
         title = ""
     listed = sorted(importing.files, key=lambda one: not one.problems)[:_LISTED]  # those with problems first
-    rows = [[one.source.name, str(one.source.format), *_sums([one])] for one in listed]
+    rows = [[one.source.name, _format_of(one), *_sums([one])] for one in listed]
     render.print_rows(rows, "File", "Format", *names, title=title)
     if len(importing.files) > _LISTED:
         _say(f"{len(importing.files) - _LISTED} more files; `--json` shows them.")
@@ -281,6 +284,10 @@ def _print_imported(importing: Import, found: FoundPaths, *, dry_run: bool) -> N
     if len(problems) > _LISTED:
         _say(f"{len(problems) - _LISTED} more problems; `--json` shows them.")
     _say(total.message)
+
+
+def _format_of(file: FileImport) -> str:
+    return str(file.source.format or "cannot be read")
 
 
 def _sums(files: Sequence[FileImport]) -> list[str]:
