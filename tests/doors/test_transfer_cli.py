@@ -14,6 +14,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 
 from recollect.errors import InvalidInput, SecretFound
+from recollect.projects import find_project
 from recollect.transfer.import_client import Import
 
 pytestmark = pytest.mark.slow
@@ -312,3 +313,34 @@ def test_the_daemon_imports_for_its_client(executed: Typed, tmp_path: Path) -> N
         executed("stop", **ours)
     assert exported.splitlines()[1:] == executed("export").out.splitlines()[1:]
     assert exported.count('{"memory":') == 2
+
+
+def test_a_folder_of_notes_is_approved_by_one_command(typed: Typed, tmp_path: Path) -> None:
+    """The report says in one line how to approve all that waits, and that command does; `--own` brings no such line."""
+    (tmp_path / "my notes").mkdir()
+    for number in range(4):
+        (tmp_path / "my notes" / f"n{number}.md").write_text(f"# Gate {number}\nGate {number} opens at dawn.\n")
+    told = typed("import", "my notes").out.splitlines()[-1]
+    assert told.startswith("4 memories wait for a decision: `recollect inbox --source 'my notes' --as approve` ")
+    assert typed("import", "my notes", "--json").json["total"]["waiting"] == 4
+    done = typed("inbox", "--source", "my notes", "--as", "approve")
+    assert (done.code, "4 approved." in done.out) == (0, True)
+    assert "Nothing waits" in typed("inbox").out
+    (tmp_path / "more.md").write_text("# More\nThe crane is green.\n")
+    own = typed("import", "more.md", "--own")
+    assert (own.code, "wait" in own.out, "Nothing waits" in typed("inbox").out) == (0, False, True)
+
+
+@pytest.mark.parametrize("arguments", [("--source", "a"), ("--as", "approve"), ("--source", "a", "--decide", "1")])
+def test_half_a_decision_is_refused(typed: Typed, arguments: tuple[str, ...]) -> None:
+    """A source needs a decision and a decision something to be decided, either memory or source."""
+    assert typed("inbox", *arguments).code == InvalidInput.exit_code
+
+
+def test_instructions_of_this_project_do_not_wait(typed: Typed, tmp_path: Path) -> None:
+    """One's own CLAUDE.md is a file of this project; where its memories go to another project they wait."""
+    (tmp_path / "CLAUDE.md").write_text("# Tests\nRun make check.\n")
+    here = find_project(tmp_path).name
+    assert typed("import", "CLAUDE.md", "--json", RECOLLECT_PROJECT=here).json["total"]["waiting"] == 0
+    there = typed("import", "CLAUDE.md", "--json", RECOLLECT_PROJECT="github.com/acme/other").json
+    assert (there["total"]["new"], there["total"]["waiting"]) == (1, 1)

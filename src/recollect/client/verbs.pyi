@@ -674,11 +674,12 @@ class Verbs:
 
     def decide(
         self,
-        id: str | int,
         decision: review.Decision | DecisionWord,
         *,
         allow_private: bool = False,
         allow_secret: bool = False,
+        id: str | int | None = None,
+        sources: Sequence[str] = (),
         content: str | None = None,
     ) -> results.Outcome:
         """Approve or reject a memory that waits; with `always` or `never`, everything from its source, later too."""
@@ -1471,11 +1472,12 @@ class AsyncVerbs:
 
     async def decide(
         self,
-        id: str | int,
         decision: review.Decision | DecisionWord,
         *,
         allow_private: bool = False,
         allow_secret: bool = False,
+        id: str | int | None = None,
+        sources: Sequence[str] = (),
         content: str | None = None,
     ) -> results.Outcome:
         """Approve or reject a memory that waits; with `always` or `never`, everything from its source, later too."""

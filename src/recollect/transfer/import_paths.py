@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple, TypeVar
 
-from recollect.domain.enums import OnSecret, Sensitivity, Source, strictest
+from recollect.domain.enums import OnSecret, Scope, Sensitivity, Source, strictest
 from recollect.domain.fields import MAX_NAME
-from recollect.domain.origin import MOST_TRUST, Origin, SaidBy, in_words
+from recollect.domain.origin import APPROVED, MOST_TRUST, Origin, SaidBy, in_words
 from recollect.domain.requests import Caller
 from recollect.domain.transfer import (
     IMPORT_COUNTS,
@@ -33,33 +33,18 @@ from recollect.domain.transfer import (
 from recollect.errors import Forbidden, InvalidInput, SecretFound
 from recollect.gate import Cleared, clear
 from recollect.projects import checkout_of
+from recollect.transfer.conversations import USER
 from recollect.transfer.formats import FORMATS, members_of, recognised
+from recollect.transfer.instructions import is_instruction, speaker_of
 from recollect.transfer.reading import LARGEST_FILE
 from recollect.transfer.transcripts import is_own
 
 _SUFFIXES: Final = frozenset({".md", ".markdown", ".mdc", ".json", ".jsonl", ".db", ".sqlite", ".sqlite3", ".zip"})
-_INSTRUCTIONS: Final = frozenset(
-    {
-        "agents.md",
-        "agents.override.md",
-        "claude.md",
-        "claude.local.md",
-        "gemini.md",
-        "copilot-instructions.md",
-        ".clinerules",
-        ".cursorrules",
-        ".windsurfrules",
-    }
-)
-_RULES: Final = frozenset(
-    {(".claude", "rules"), (".cursor", "rules"), (".github", "instructions"), (".windsurf", "rules")}
-)
 _HIDDEN: Final = frozenset({".claude", ".codex", ".cursor", ".gemini", ".github", ".windsurf"})
 """Hidden folders in which agents keep instructions; of other files in them none is read."""
 LIBRARY_FOLDERS: Final = frozenset({"node_modules", "bower_components", "site-packages", "__pycache__"})
 _MARKERS: Final = frozenset({"pyvenv.cfg", "CACHEDIR.TAG"})
 """Files of folders that some tool made and can make again."""
-MARKDOWN: Final = (".md", ".markdown", ".mdc")
 
 _FORMAT: Final = "format"
 """The field of an error that says a file is sound, but of no known format."""
@@ -78,7 +63,7 @@ class FoundFile(NamedTuple):
     """A file to be imported: the name that its memories' keys begin with, its format, its size in bytes.
 
     `member` is the one of an archive that is meant. An `own` one is a transcript that this user's agent wrote here.
-    A file with a `problem` cannot be read, and has no format.
+    `said_by` is whose words an instruction file holds. A file with a `problem` cannot be read, and has no format.
     """
 
     path: Path
@@ -88,6 +73,7 @@ class FoundFile(NamedTuple):
     member: str = ""
     own: bool = False
     problem: str = ""
+    said_by: SaidBy | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,11 +116,16 @@ def name_of(path: Path) -> str:
 
     The path of a file elsewhere is whole, so that no two files have one name; undecodable bytes are escaped.
     """
-    whole, here, home = path.parent.resolve() / path.name, Path.cwd(), Path.home()
-    root = checkout_of(here) or here
+    whole, root, home = path.parent.resolve() / path.name, working_root(), Path.home()
     inside, at_home = whole.is_relative_to(root), whole.is_relative_to(home)
     name = whole.relative_to(root) if inside else Path("~", whole.relative_to(home)) if at_home else whole
     return os.fsencode(name.as_posix()).decode(errors="backslashreplace")
+
+
+def working_root() -> Path:
+    """Return the root of the checkout around the working folder, else that folder."""
+    here = Path.cwd()
+    return checkout_of(here) or here
 
 
 def _expanded(path: Path) -> list[Path]:
@@ -153,6 +144,7 @@ class _Search:
         self._format = format
         self._transcripts = transcripts
         self._instructions = instructions
+        self._root = working_root()
         self._seen: set[tuple[tuple[int, int], str]] = set()
         self.found = FoundPaths()
 
@@ -197,7 +189,7 @@ class _Search:
 
     def _take_found(self, path: Path) -> None:
         """Take a file out of a folder, or say why not: it is counted, or has a problem."""
-        instruction = _is_instruction(path)
+        instruction = is_instruction(path)
         if self._instructions and not instruction:
             self._skip(OTHER_NOTES)
         elif path.suffix.lower() not in _SUFFIXES and not instruction:
@@ -235,7 +227,9 @@ class _Search:
         else:
             name = f"{name_of(path)}/{member}" if member else name_of(path)
             own = not member and is_own(path, head.format)
-            self.found.files.append(FoundFile(path, name, head.format, head.size, member, own))
+            said_by = speaker_of(path, self._root) if head.format is ImportFormat.MARKDOWN else None
+            found = FoundFile(path, name, head.format, head.size, member, own, said_by=said_by)
+            self.found.files.append(found)
 
     def _note_problem(self, path: Path, member: str, why: str) -> None:
         name = f"{name_of(path)}/{member}" if member else name_of(path)
@@ -255,17 +249,11 @@ def _unwanted(entry: os.DirEntry[str], inside: PurePath) -> str | None:
     if entry.is_dir(follow_symlinks=False) and entry.name in LIBRARY_FOLDERS:
         return LIBRARIES
     hidden = next((part for part in inside.parts if part.startswith(".")), None)
-    if hidden is None or (entry.is_file(follow_symlinks=False) and _is_instruction(inside)):
+    if hidden is None or (entry.is_file(follow_symlinks=False) and is_instruction(inside)):
         return None
     if hidden in _HIDDEN and entry.is_dir(follow_symlinks=False):
         return None
     return HIDDEN
-
-
-def _is_instruction(path: PurePath) -> bool:
-    """Say whether agents read a file as instructions, by its name or the folder it is in."""
-    rules = any(pair in _RULES for pair in zip(path.parts, path.parts[1:], strict=False))
-    return path.name.lower() in _INSTRUCTIONS or (rules and path.suffix.lower() in MARKDOWN)
 
 
 R = TypeVar("R", MemoryRecord, FactRecord)
@@ -300,9 +288,13 @@ class CheckedMemory:
 
 @dataclass(slots=True)
 class Report:
-    """What has become of a batch so far; `outcomes` are those of its items, by their places."""
+    """What has become of a batch so far; `outcomes` are those of its items, by their places.
+
+    `waiting` are the places of those that wait for a decision.
+    """
 
     outcomes: dict[int, str] = field(default_factory=dict)
+    waiting: set[int] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
     ids: list[tuple[int, int]] = field(default_factory=list)
     refusals: list[tuple[str, str, tuple[str, ...], Sensitivity]] = field(default_factory=list)
@@ -322,6 +314,7 @@ class Report:
             **counts,
             problems=tuple(self.problems),
             refused_kinds=dict(kinds),
+            waiting=len(self.waiting),
             ids=tuple(self.ids),
             outcomes=outcomes,
         )
@@ -384,11 +377,14 @@ class Checks:
     def _marked(self, record: R, said: Origin | None) -> R:
         """Let nobody but the importer be the author; what else a file says of author and origin is a claim, in a tag.
 
-        What names the importer comes back as it was, where they say that it is their own export.
+        What names the importer comes back as it was, where they say that it is their own export. A file of a project
+        counts as that in the scope of the project alone.
         """
         if self.request.own and record.author == self.caller.user:
             return record
         stamp = said or Origin(said_by=SaidBy.IMPORT, came_from=record.origin[:MAX_NAME])
+        if stamp.said_by is SaidBy.FILE and record.scope is not Scope.PROJECT:
+            stamp = Origin(said_by=SaidBy.IMPORT, came_from=stamp.came_from)
         origin: dict[str, Any] = {"said_by": stamp.said_by, "came_from": stamp.came_from or None}
         if not isinstance(record, MemoryRecord):
             return record.model_copy(update=origin)
@@ -398,10 +394,15 @@ class Checks:
         marked: dict[str, Any] = {
             "trust": min(record.trust, MOST_TRUST[stamp.said_by]),
             "source": Source.IMPORT,
-            "review": None,
+            "review": APPROVED if self._is_vouched_for(record, said) else None,
         } | origin
         if record.author is not None:
             marked["author"] = self.caller.user
         if claims:
             marked["tags"] = (*record.tags[:_MOST_TAGS], *(one[:MAX_NAME] for one in claims))
         return record.model_copy(update={name: one for name, one in marked.items() if one != getattr(record, name)})
+
+    def _is_vouched_for(self, record: MemoryRecord, said: Origin | None) -> bool:
+        """Say whether the importer calls the file their own, and a memory in it names nobody else as its speaker."""
+        others = record.author is not None or record.said_by is not None or record.speaker not in (None, USER)
+        return self.request.own and said is None and not others

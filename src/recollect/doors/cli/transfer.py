@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 import shutil
 import signal
 import sys
@@ -17,6 +18,9 @@ from typing import Annotated, Any, Final, cast
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from recollect import environment
+from recollect.domain.enums import Scope
+from recollect.domain.origin import SaidBy
 from recollect.domain.transfer import (
     IMPORT_COUNTS,
     ExportFormat,
@@ -33,6 +37,7 @@ from recollect.doors.cli.options import Given, from_fields
 from recollect.doors.cli.render import err, out
 from recollect.doors.serializers import public_json
 from recollect.errors import InvalidInput, SecretFound, StoreUnusable
+from recollect.projects import find_project
 from recollect.sessions.observations.origins import read_outside
 from recollect.settings import Settings
 from recollect.transfer.formats import HEAD, WRITERS, detect, recognised
@@ -44,6 +49,8 @@ from recollect.transfer.watching import Vault, state_file
 
 _STDOUT = _STDIN = Path("-")
 _LISTED: Final = 20
+_MOST_SOURCES: Final = 5  # that advice names
+_ROOT: Final = "."  # how the working folder is named, and no file below it
 _INTERRUPTED: Final = 130  # what a shell calls it
 
 Watching = Annotated[
@@ -136,9 +143,10 @@ def _import(
     named = [_saved_input(here) if one == _STDIN else one for one in paths]
     found = find_files(named, format, transcripts=transcripts, instructions=instructions)
     found.files[:] = [one._replace(name=one.name.removeprefix(name_of(here / "-")[:-1])) for one in found.files]
+    found.files[:] = _as_said(found.files, ctx.obj, given)
     stopped = False
     with opened(ctx.obj, model=not dry_run) as ask:
-        importing = Import(lambda batch: cast(Imported, ask("import_batch", **dict(batch))), given, read_outside)
+        importing = Import(partial(_send, ask), given, read_outside)
         try:
             _run(importing, found)
         except KeyboardInterrupt:
@@ -149,9 +157,31 @@ def _import(
     show(
         _imported_json(importing, found, stopped=stopped),
         as_json,
-        print_answer=lambda: _print_imported(importing, found, dry_run=dry_run),
+        print_answer=lambda: _print_imported(importing, found, "" if dry_run else _advice(paths, total)),
     )
     _end(total, stopped=stopped)
+
+
+def _as_said(files: Sequence[FoundFile], settings: Settings, given: dict[str, Any]) -> list[FoundFile]:
+    """Return the files without the word that they are of the project, where their memories go to another one."""
+    here = given.get("scope") in (None, Scope.PROJECT)
+    if here and find_project(environment.working_folder(), settings.home).name == settings.project:
+        return list(files)
+    return [one._replace(said_by=None) if one.said_by is SaidBy.FILE else one for one in files]
+
+
+def _advice(paths: Sequence[Path], total: Imported) -> str:
+    """Return how to approve at once all that waits of an import, empty where nothing does."""
+    if not total.waiting:
+        return ""
+    many = "1 memory waits" if total.waiting == 1 else f"{total.waiting} memories wait"
+    again = "importing the same with `--own` approves them all, if the files are yours"
+    named = [one.expanduser() for one in paths]
+    names = [name_of(one) for one in named if one.exists()]
+    if len(names) < len(named) or len(names) > _MOST_SOURCES or _ROOT in names:
+        return f"{many} for a decision: {again}."
+    sources = " ".join(f"--source {shlex.quote(one)}" for one in names)
+    return f"{many} for a decision: `recollect inbox {sources} --as approve` approves them all. Or {again}."
 
 
 def _end(total: Imported, *, stopped: bool) -> None:
@@ -256,9 +286,9 @@ def _described(source: FoundFile) -> dict[str, Any]:
     return {"file": str(source.path)} | member | {"format": source.format and str(source.format)}
 
 
-def _print_imported(importing: Import, found: FoundPaths, *, dry_run: bool) -> None:
+def _print_imported(importing: Import, found: FoundPaths, advice: str) -> None:
     """Print a table of formats and one of files, what was passed over, and each problem in a line."""
-    title = "What would happen" if dry_run else ""
+    title = "What would happen" if importing.dry_run else ""
     formats: dict[str, list[FileImport]] = {}
     for one in importing.files:
         formats.setdefault(_format_of(one), []).append(one)
@@ -284,6 +314,8 @@ def _print_imported(importing: Import, found: FoundPaths, *, dry_run: bool) -> N
     if len(problems) > _LISTED:
         _say(f"{len(problems) - _LISTED} more problems; `--json` shows them.")
     _say(total.message)
+    if advice:
+        _say(advice)
 
 
 def _format_of(file: FileImport) -> str:
