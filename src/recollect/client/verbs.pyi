@@ -784,6 +784,7 @@ class Verbs:
         folder: str = "",
         at: datetime | date | str | None = None,
         source: str = "",
+        former_projects: Sequence[str] = (),
     ) -> lifecycle.Noted:
         """Begin a session, or resume one; sessions without an event for a month are deleted."""
 
@@ -1584,6 +1585,7 @@ class AsyncVerbs:
         folder: str = "",
         at: datetime | date | str | None = None,
         source: str = "",
+        former_projects: Sequence[str] = (),
     ) -> lifecycle.Noted:
         """Begin a session, or resume one; sessions without an event for a month are deleted."""
 
