@@ -70,6 +70,13 @@ def of_child(**settings: str) -> dict[str, str]:
     return {name: value for name, value in os.environ.items() if name not in files} | given
 
 
+def of_git() -> dict[str, str]:
+    """Return the environment in which git is asked: of git's own variables only those that name its configuration."""
+    named = ("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM")
+    kept = {name: text for name, text in os.environ.items() if not name.startswith("GIT_") or name in named}
+    return kept | {"GIT_TERMINAL_PROMPT": "0", "GIT_OPTIONAL_LOCKS": "0", "LC_ALL": "C"}
+
+
 def detached() -> dict[str, Any]:
     """Return the options by which a process outlives the one that starts it."""
     if POSIX:

@@ -1,6 +1,6 @@
 """Projects: which one a folder belongs to. That is its repository, by whatever name its folder goes.
 
-Nothing of git is run: its files are read.
+Where a repository lies its files tell, and what its remote is git tells (`recollect.git`).
 
 What the files of a project say of its sessions: `[tool.recollect]` in its pyproject.toml, or its recollect.toml.
 
@@ -13,31 +13,38 @@ import hashlib
 import json
 import logging
 import re
+import shlex
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from configparser import ConfigParser, Error
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from recollect import process
 from recollect.errors import InvalidInput
+from recollect.git import Remote, read_plainly, remotes_of, write_private
 
 FILE: Final = ".recollect.toml"
 _CONFIRMED: Final = "projects.json"
 _SHORT_REMOTE = re.compile(r"(?:[^@/\s]+@)?(?P<host>[^:/\s]{2,}):(?P<path>[^\s]+)")
+_DOORS: Final = ("ssh.", "altssh.", "www.")
+"""What stands before a host's name where it offers the same repositories through another door."""
 _MOST_CLONES: Final = 5  # of a clone, of a clone
 _LONGEST: Final = 120  # characters of a name
 _DIGITS: Final = 8
 
 
 class Project(NamedTuple):
-    """A project: its name, what told it, the name that its folder alone would give, and a name that is not believed."""
+    """A project: its name, what told it, the name that its folder alone would give, and a name that is not believed.
+
+    `former` are the names that its repository had before, by another remote or by another reading of the same one.
+    """
 
     name: str
     source: str
     folder_name: str
     claimed: str = ""
+    former: tuple[str, ...] = ()
 
 
 def find_project(folder: Path, home: Path | None = None) -> Project:
@@ -46,27 +53,39 @@ def find_project(folder: Path, home: Path | None = None) -> Project:
     A repository speaks for no other project: its file counts where it names the repository's own remote or something
     below that, or where the user of the data folder `home` has named the project so (`set_project`).
 
-    A repository is known by its remote (`host/owner/name`), so that clones and worktrees share. One without a remote,
+    A repository is known by its remote (`host/owner/name` in small letters), as git itself and the user's ssh resolve
+    its address, so that clones and worktrees share, a bare one with its worktrees too. One without a remote,
     and a folder outside of any, has the folder's name and a digest of its path: two of one name do not share. Raises
     `InvalidInput` for a `.recollect.toml` that cannot be read.
     """
     root = checkout_of(folder)
     plain = (root or folder).name or "default"
-    git = common_directory(root) if root else None
-    remote = _remote(git) if git else None
+    git = common_directory(root) if root else _bare(folder)
+    remote = _remote(git, home) if git else None
     claimed = ""
     for one in (folder, *folder.parents):
         if (one / FILE).is_file():
             name = _named(one / FILE)
-            if f"{name}/".startswith(f"{remote}/") or _is_confirmed(one / FILE, home):
+            if remote and f"{name}/".lower().startswith(f"{remote}/"):
+                return Project(remote + name[len(remote) :], str(one / FILE), plain)
+            if _is_confirmed(one / FILE, home):
                 return Project(name, str(one / FILE), plain)
             claimed = name
         if claimed or one == root:
             break
-    if remote:
-        return Project(remote, "the repository's remote", plain, claimed)
+    if remote and git:
+        return Project(remote, "the repository's remote", plain, claimed, _former_names(git, remote, home))
     source = "the repository" if git else "this folder's path"
     return Project(_local(git or root or folder), source, plain, claimed)
+
+
+def former_names(folder: Path, home: Path, project: str) -> tuple[str, ...]:
+    """Return the names that the project of a folder had before, none where work there is filed under another one."""
+    try:
+        found = find_project(folder, home)
+    except (OSError, InvalidInput):  # the folder is gone, or names its project in a file that cannot be read
+        return ()
+    return found.former if found.name == project else ()
 
 
 def set_project(folder: Path, name: str, home: Path) -> Path:
@@ -78,11 +97,17 @@ def set_project(folder: Path, name: str, home: Path) -> Path:
     file.write_text(f"# The project that Recollect files memories under.\nproject = {_toml(name)}\n", encoding="utf-8")
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     known = _confirmations(home) | {str(file.resolve()): _digest(file)}
-    new = home / f"{_CONFIRMED}.new"
-    new.touch(mode=0o600)
-    new.write_text(json.dumps(known, indent=1), encoding="utf-8")
-    new.replace(home / _CONFIRMED)
+    write_private(home / _CONFIRMED, json.dumps(known, indent=1))
     return file
+
+
+def filed_under(old: str, count: int) -> str:
+    """Say how the memories get here that are filed under a name that a project had before."""
+    many = f"{count} memories are" if count != 1 else "1 memory is"
+    return (
+        f"{many} filed under {old}, the name that this project had before. "
+        f"`recollect project move {shlex.quote(old)}` moves them here."
+    )
 
 
 def _is_confirmed(file: Path, home: Path | None) -> bool:
@@ -131,32 +156,57 @@ def common_directory(root: Path) -> Path | None:
         return None
 
 
-def _remote(git: Path, clones: int = 0) -> str | None:
+def _bare(folder: Path) -> Path | None:
+    """Return the bare repository that a folder is, or lies in; None where it lies in none."""
+    return next((one for one in (folder, *folder.parents) if _is_bare(one)), None)
+
+
+def _is_bare(folder: Path) -> bool:
+    try:
+        parts = (folder / "objects", folder / "refs")
+        return (folder / "HEAD").is_file() and (folder / "config").is_file() and all(one.is_dir() for one in parts)
+    except OSError:
+        return False
+
+
+def _remote(git: Path, home: Path | None, clones: int = 0) -> str | None:
     """Return `host/owner/name` of a repository's remote; a clone of a local one is the same project as that one."""
-    for address in _addresses(git):
-        if name := _hosted(address):
+    for remote in remotes_of(git, home).here:
+        if name := _name_of(remote):
             return name
         try:
-            origin = git.parent / Path(address.removeprefix("file://")).expanduser()
+            beside = git.parent if git.name == ".git" else git
+            origin = beside / Path(remote.address.removeprefix("file://")).expanduser()
             there = common_directory(origin) or (origin.resolve() if (origin / "HEAD").is_file() else None)
-        except (OSError, RuntimeError):  # also the home of a user that does not exist
+        except (OSError, RuntimeError, ValueError):  # also the home of a user that does not exist
             there = None
         if there and clones < _MOST_CLONES:
-            return _remote(there, clones + 1) or _local(there)
+            return _remote(there, home, clones + 1) or _local(there)
     return None
 
 
-def _addresses(git: Path) -> Iterator[str]:
-    """Yield the addresses of a repository's remotes, that of `origin` first."""
-    config = ConfigParser(strict=False, allow_no_value=True, interpolation=None, comment_prefixes=("#", ";"))
-    try:
-        config.read_string(re.sub(r"^[ \t]+", "", (git / "config").read_text(encoding="utf-8"), flags=re.MULTILINE))
-    except (OSError, ValueError, Error):
-        return
-    remotes = [one for one in config.sections() if one.startswith('remote "')]
-    for one in sorted(remotes, key=lambda one: one != 'remote "origin"'):
-        if address := config.get(one, "url", fallback=None):
-            yield address.strip().strip('"')
+def _former_names(git: Path, name: str, home: Path | None) -> tuple[str, ...]:
+    """Return the names that a repository had before: by other remotes, and by the bare text of its configuration."""
+    names = [_name_of(one) for one in remotes_of(git, home).former]
+    names += [_hosted(one) for one in read_plainly(git)][:1]
+    return tuple(dict.fromkeys(one for one in names if one and one != name))
+
+
+def _name_of(remote: Remote) -> str | None:
+    """Return `host/owner/name` of a remote in small letters, by the host that its address leads to."""
+    found = _hosted(remote.address)
+    if found is None:
+        return None
+    host, _, path = found.lower().partition("/")
+    real = remote.host.lower()
+    # what listens at another port for the same repositories is a name of the same host
+    host = real if real and not real.endswith(f".{host}") else host
+    host = host.rstrip(".")
+    for door in _DOORS:
+        if host.startswith(door) and "." in host[len(door) :]:
+            host = host[len(door) :]
+    name = f"{host}/{'/'.join(filter(None, path.split('/')))}"
+    return name if len(name) <= _LONGEST else _with_digest(name, name)
 
 
 def _hosted(address: str) -> str | None:
@@ -171,7 +221,7 @@ def _hosted(address: str) -> str | None:
         host, path = found["host"].lower(), found["path"]
     else:
         return None
-    path = path.strip("/").removesuffix(".git").strip("/")
+    path = re.sub(r"\.git$", "", path.strip("/"), flags=re.IGNORECASE).strip("/")
     name = f"{host}/{path}"
     return None if not (host and path) else name if len(name) <= _LONGEST else _with_digest(name, name)
 

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from contextvars import Context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -28,9 +28,10 @@ from recollect.settings import Settings
 from recollect.store import backup as store_backup
 from recollect.store import kept_files, relocation, salvage
 from recollect.store.backup import Manifest, Restored
-from recollect.store.files import check_owner, read_only, secure
+from recollect.store.files import check_owner, folder_of, read_only, secure
 from recollect.store.integrity import examine
 from recollect.store.journal_file import TIPS, JournalMirror, JournalTips
+from recollect.store.ownership import obstacle, owner_name, remedy
 from recollect.store.relocation import Relocated
 from recollect.store.salvage import Mended
 from recollect.store.sql import store_metadata
@@ -53,6 +54,7 @@ from recollect.store.vectors.vector_search import VectorSearch
 log = logging.getLogger(__name__)
 
 _ASK_AGAIN = 5.0  # seconds from one attempt to reach an embedding server to the next
+_OWN_FIRST = "A file of another user is in the way: see `files` below."
 _LOOK = 30.0  # seconds until a replica looks for what others, which may have died, have left to do
 _RETRIED = timedelta(days=7)  # nobody asks again for the answer to an older request
 
@@ -182,7 +184,12 @@ class _Store:
     def checks(self, embedder: Embedder, deep: bool = False) -> Iterator[Check]:
         """Let the doctor look at one part after another, and compare vectors where the model is ready."""
         embed = partial(chunks_of, embedder) if embedder.ready else None
-        yield from examine(self.database, self.vectors, self.index, deep=deep, embed=embed)
+        kept = obstacle(folder_of(self.file)) if self.database.file else None
+        for check in examine(self.database, self.vectors, self.index, deep=deep, embed=embed):
+            yield check if check.well or kept is None else replace(check, advice=_OWN_FIRST)
+        if kept is not None:
+            seen = f"{kept} belongs to {owner_name(kept)}, and you may not use it as it is"
+            yield Check("files", False, seen, f"Run `{remedy(kept)}`, and then `recollect doctor` again.")
         for one in self.journal_files:
             yield one.check()
         if self.database.file:

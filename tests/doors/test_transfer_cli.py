@@ -14,6 +14,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import pytest
 
 from recollect.errors import InvalidInput, SecretFound
+from recollect.projects import find_project
 from recollect.transfer.import_client import Import
 
 pytestmark = pytest.mark.slow
@@ -167,6 +168,24 @@ def test_a_chat_export_need_not_be_unpacked(typed: Typed, tmp_path: Path) -> Non
     assert [one["scope"] for one in typed("list", "--scope", "team", "--json").json["memories"]] == ["team"]
 
 
+def test_the_damaged_member_of_an_archive_is_told(typed: Typed, tmp_path: Path) -> None:
+    """The report names each member of an archive, the damaged one with its problem, and the exit code is not 0."""
+    talk = {"uuid": "c", "chat_messages": [{"sender": "human", "text": "We ship on Fridays."}]}
+    whole = [json.dumps([talk | {"uuid": f"c{number}"}]) for number in range(3)]
+    with ZipFile(tmp_path / "export.zip", "w", ZIP_DEFLATED) as archive:
+        for number, text in enumerate((whole[0], whole[1][:30], whole[2])):
+            archive.writestr(f"conversations-{number}.json", text)
+    done = typed("import", "export.zip", "--json")
+    assert done.code == InvalidInput.exit_code
+    assert [one["member"] for one in done.json["files"]] == [f"conversations-{number}.json" for number in range(3)]
+    assert [one["failed"] for one in done.json["files"]] == [0, 1, 0]
+    assert done.json["total"]["failed"] == 1
+    assert "export.zip/conversations-1.json" in done.json["files"][1]["problems"][0]["why"]
+    shown = typed("import", "export.zip")
+    assert shown.code == InvalidInput.exit_code
+    assert "export.zip/conversations-1.json cannot be imported" in shown.out
+
+
 def test_an_imported_note_has_its_file_and_its_day(typed: Typed, tmp_path: Path) -> None:
     """`by-file` finds what a file says, and what names no day of its own is as old as the file, not as the import."""
     (tmp_path / "docs").mkdir()
@@ -294,3 +313,34 @@ def test_the_daemon_imports_for_its_client(executed: Typed, tmp_path: Path) -> N
         executed("stop", **ours)
     assert exported.splitlines()[1:] == executed("export").out.splitlines()[1:]
     assert exported.count('{"memory":') == 2
+
+
+def test_a_folder_of_notes_is_approved_by_one_command(typed: Typed, tmp_path: Path) -> None:
+    """The report says in one line how to approve all that waits, and that command does; `--own` brings no such line."""
+    (tmp_path / "my notes").mkdir()
+    for number in range(4):
+        (tmp_path / "my notes" / f"n{number}.md").write_text(f"# Gate {number}\nGate {number} opens at dawn.\n")
+    told = typed("import", "my notes").out.splitlines()[-1]
+    assert told.startswith("4 memories wait for a decision: `recollect inbox --source 'my notes' --as approve` ")
+    assert typed("import", "my notes", "--json").json["total"]["waiting"] == 4
+    done = typed("inbox", "--source", "my notes", "--as", "approve")
+    assert (done.code, "4 approved." in done.out) == (0, True)
+    assert "Nothing waits" in typed("inbox").out
+    (tmp_path / "more.md").write_text("# More\nThe crane is green.\n")
+    own = typed("import", "more.md", "--own")
+    assert (own.code, "wait" in own.out, "Nothing waits" in typed("inbox").out) == (0, False, True)
+
+
+@pytest.mark.parametrize("arguments", [("--source", "a"), ("--as", "approve"), ("--source", "a", "--decide", "1")])
+def test_half_a_decision_is_refused(typed: Typed, arguments: tuple[str, ...]) -> None:
+    """A source needs a decision and a decision something to be decided, either memory or source."""
+    assert typed("inbox", *arguments).code == InvalidInput.exit_code
+
+
+def test_instructions_of_this_project_do_not_wait(typed: Typed, tmp_path: Path) -> None:
+    """One's own CLAUDE.md is a file of this project; where its memories go to another project they wait."""
+    (tmp_path / "CLAUDE.md").write_text("# Tests\nRun make check.\n")
+    here = find_project(tmp_path).name
+    assert typed("import", "CLAUDE.md", "--json", RECOLLECT_PROJECT=here).json["total"]["waiting"] == 0
+    there = typed("import", "CLAUDE.md", "--json", RECOLLECT_PROJECT="github.com/acme/other").json
+    assert (there["total"]["new"], there["total"]["waiting"]) == (1, 1)

@@ -99,7 +99,7 @@ def test_the_format_is_found_out(name: str, head: bytes, format: ImportFormat | 
     assert detect(name, head) is format
 
 
-@pytest.mark.parametrize("content", [b"", b"hello", b'{"hello": 1}'])
+@pytest.mark.parametrize("content", [b"hello", b'{"hello": 1}'])
 def test_a_file_of_no_known_format_is_refused(tmp_path: Path, content: bytes) -> None:
     """The error names the file and the option that helps."""
     path = tmp_path / "x.txt"

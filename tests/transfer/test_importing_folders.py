@@ -49,7 +49,7 @@ def test_each_file_of_a_folder_is_told_of_alone(app: App, vault: Path) -> None:
     first = import_paths(app, [vault], ADA)
     assert counts(first) == {
         "vault/bad.json": [1, 0, 0, 1, 0],
-        "vault/empty.md": [0, 0, 0, 0, 0],
+        "vault/empty.md": [0, 0, 0, 1, 0],
         "vault/secret.md": [1, 0, 1, 0, 0],
         "vault/tea.md": [1, 0, 0, 0, 2],
         "vault/sub/tea.md": [1, 0, 0, 0, 1],
@@ -57,7 +57,8 @@ def test_each_file_of_a_folder_is_told_of_alone(app: App, vault: Path) -> None:
     told = {one.source.name: [problem.why for problem in one.problems] for one in first.files}
     assert "ends too early" in told["vault/bad.json"][0]
     assert told["vault/secret.md"][0].startswith("Secret detection: found in `content`")
-    assert first.total().message == "Memories: 4 new, 1 refused, 1 failed; 3 facts."
+    assert told["vault/empty.md"] == [f"{vault}/empty.md cannot be imported: It is empty."]
+    assert first.total().message == "Memories: 4 new, 1 refused, 2 failed; 3 facts."
     assert sum(first.total().refused_kinds.values()) == 1
     again = import_paths(app, [vault], ADA)
     assert [one[:2] for one in counts(again).values()] == [[0, 1], [0, 0], [0, 1], [0, 1], [0, 1]]

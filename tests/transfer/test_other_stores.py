@@ -145,3 +145,53 @@ def test_nothing_is_written_beside_another_programs_store(claude_mem: Path) -> N
     assert [one.format for one in found] == [ImportFormat.CLAUDE_MEM]
     assert all(isinstance(one, ImportItem) for one in read(claude_mem))
     assert claude_mem.read_bytes() == before
+
+
+ROWS = """
+CREATE TABLE memories (id TEXT PRIMARY KEY, content TEXT NOT NULL, category TEXT, importance REAL, trust REAL,
+  sensitivity TEXT, tags TEXT, created_at TEXT, updated_at TEXT, title TEXT, type TEXT, concepts TEXT,
+  files_read TEXT, accessed_count INTEGER);
+CREATE TABLE memory_journal (seq INTEGER PRIMARY KEY);
+CREATE TABLE facts (id TEXT, subject TEXT, predicate TEXT, object TEXT, confidence REAL, created_at TEXT);
+INSERT INTO memories VALUES ('a1', 'We use Redis.', 'storage', 0.8, 0.9, 'private', 'cache,db',
+  '2026-04-01T10:00:00+00:00', '2026-04-02T10:00:00+00:00', 'Redis', 'decision', '["gotcha"]', '["a.py"]', 3);
+INSERT INTO facts VALUES ('f1', 'api', 'uses', 'Redis', 0.9, '2026-04-01T10:00:00+00:00');
+"""
+SMALL = {
+    "two columns": "CREATE TABLE memories (id INTEGER PRIMARY KEY, content TEXT); "
+    "INSERT INTO memories VALUES (1, 'It rained.');",
+    "no id": "CREATE TABLE memories (content TEXT); INSERT INTO memories VALUES ('It rained.');",
+    "ten is most": "CREATE TABLE memories (id INT, content TEXT, type TEXT, importance INT, is_deleted INT); "
+    "INSERT INTO memories VALUES (1, 'It rained.', 'fact', 8, 0), (2, 'Gone.', 'fact', 5, 1);",
+    "without rowid": "CREATE TABLE memories (id TEXT PRIMARY KEY, content TEXT) WITHOUT ROWID; "
+    "INSERT INTO memories VALUES ('x', 'It rained.');",
+}
+
+
+def test_a_table_of_memories_arrives_with_its_facts(tmp_path: Path) -> None:
+    """A database with a table `memories` is read by the names of its columns, and so is its table `facts`."""
+    path = made(tmp_path / "memory.db", ROWS)
+    assert recognised(path, None).format is ImportFormat.MEMORIES_DB
+    memory, fact = read(path)
+    record, told = MemoryRecord(**memory.fields), FactRecord(**fact.fields)
+    assert (record.content, record.key, record.category) == ("We use Redis.", "memories:a1", "storage")
+    assert (record.importance, record.sensitivity, record.tags) == (0.8, "private", ("cache", "db"))
+    assert (record.type, record.concepts, record.files_read) == ("decision", ("gotcha",), ("a.py",))
+    assert (record.title, record.accessed_count, str(record.created_at)[:10]) == ("Redis", 3, "2026-04-01")
+    assert (told.subject, told.predicate, told.object, told.confidence) == ("api", "uses", "Redis", 0.9)
+
+
+@pytest.mark.parametrize("schema", SMALL.values(), ids=SMALL)
+def test_a_minimal_table_of_memories_arrives(tmp_path: Path, schema: str) -> None:
+    """Only the column `content` must be there; deleted rows stay behind, and ten is as important as one."""
+    (one,) = read(made(tmp_path / "memory.db", schema))
+    record = MemoryRecord(**one.fields)
+    assert record.content == "It rained."
+    assert record.importance == (0.8 if "importance" in schema else 0.5)
+
+
+def test_a_table_of_memories_without_texts_is_refused(tmp_path: Path) -> None:
+    """A table of that name in the database of another program is refused with the column that it lacks."""
+    path = made(tmp_path / "photos.db", "CREATE TABLE memories (photo BLOB)")
+    with pytest.raises(InvalidInput, match=r"photos\.db cannot be imported.*no column `content`"):
+        read(path)

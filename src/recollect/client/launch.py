@@ -29,6 +29,7 @@ from recollect.errors import DaemonUnreachable, RecollectError, StoreUnusable, r
 from recollect.settings import Settings, hidden
 from recollect.store import store_lock
 from recollect.store.files import secure
+from recollect.store.ownership import unwritable
 
 _START_TIMEOUT = 60.0  # seconds: a first start prepares the model, on a busy machine
 _OWNER_TIMEOUT = 5.0  # seconds to wait for another process that owns the store
@@ -187,7 +188,7 @@ def _start_once(settings: Settings, end: float) -> Client | None:
     except RecollectError:
         raise
     except OSError as error:
-        raise StoreUnusable(f"The data folder {folder} cannot be written: {error.strerror or error}.") from None
+        raise unwritable(folder, error) from None
 
 
 def _spawn(settings: Settings, end: float) -> Client | None:

@@ -54,6 +54,10 @@ def read(folder: Path) -> Runtime | None:
     try:
         content = read_private(str(path))
     except PermissionError as error:
+        from recollect.store.ownership import problem
+
+        if reason := problem(folder, error):
+            raise DaemonUnreachable(reason) from None
         if error.errno is not None:
             raise DaemonUnreachable(f"{path} cannot be read: {error.strerror}.") from None
         raise DaemonUnreachable(

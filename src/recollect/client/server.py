@@ -192,6 +192,7 @@ class ServerClient(Link):
 
     def __init__(self, url: ServerUrl, token: str, team: str = "", project: str = "", zone: str = "") -> None:
         self.url = url
+        self.project = project
         self._token = token
         self._narrowed = {"team": team, "project": project, "zone": zone}
 

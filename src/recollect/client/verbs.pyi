@@ -678,11 +678,12 @@ class Verbs:
 
     def decide(
         self,
-        id: str | int,
         decision: review.Decision | DecisionWord,
         *,
         allow_private: bool = False,
         allow_secret: bool = False,
+        id: str | int | None = None,
+        sources: Sequence[str] = (),
         content: str | None = None,
     ) -> results.Outcome:
         """Approve or reject a memory that waits; with `always` or `never`, everything from its source, later too."""
@@ -787,6 +788,7 @@ class Verbs:
         folder: str = "",
         at: datetime | date | str | None = None,
         source: str = "",
+        former_projects: Sequence[str] = (),
     ) -> lifecycle.Noted:
         """Begin a session, or resume one; sessions without an event for a month are deleted."""
 
@@ -1479,11 +1481,12 @@ class AsyncVerbs:
 
     async def decide(
         self,
-        id: str | int,
         decision: review.Decision | DecisionWord,
         *,
         allow_private: bool = False,
         allow_secret: bool = False,
+        id: str | int | None = None,
+        sources: Sequence[str] = (),
         content: str | None = None,
     ) -> results.Outcome:
         """Approve or reject a memory that waits; with `always` or `never`, everything from its source, later too."""
@@ -1590,6 +1593,7 @@ class AsyncVerbs:
         folder: str = "",
         at: datetime | date | str | None = None,
         source: str = "",
+        former_projects: Sequence[str] = (),
     ) -> lifecycle.Noted:
         """Begin a session, or resume one; sessions without an event for a month are deleted."""
 

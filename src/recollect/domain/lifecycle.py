@@ -133,6 +133,9 @@ class StartSession(SessionEvent):
     source: Annotated[fields.Line, Field(max_length=100)] = Field(
         default="", description="What began it: startup, resume, clear or compact"
     )
+    former_projects: fields.Names = Field(
+        default=(), description="Names that the project of the folder had before, by another remote"
+    )
 
 
 class SubmitPrompt(SessionEvent):

@@ -37,13 +37,26 @@ class Inbox(ReadAccess):
 
 
 class Decide(Levels):
-    """What is decided of a memory that waits; with a `content` it is approved in these words, which are a person's."""
+    """What is decided of a memory that waits, or of all that waits and came from `sources`.
 
-    id: fields.Id
+    With a `content` it is approved in these words, which are a person's.
+    """
+
+    id: fields.SomeId = Field(default=None, description="Memory that waits")
+    sources: fields.Files = Field(
+        default=(), description="Instead of one memory: all that waits from these addresses, hosts, files or folders"
+    )
     decision: Annotated[Decision, BeforeValidator(fields.lower)] = Field(
         description="This one, or everything from its source: approve, reject, always or never"
     )
     content: fields.Text | None = Field(default=None, description="Approved in these words instead")
+
+    def __init__(self, **data: Any) -> None:
+        super().__init__(**data)
+        if (self.id is None) != bool(self.sources):
+            raise InvalidInput("id", "Missing id: Name either the memory, or the sources of all that is decided")
+        if self.sources and self.content is not None:
+            raise InvalidInput("content", "Invalid content: Must not be given together with `sources`")
 
 
 class SourceRules(ReadAccess):

@@ -46,6 +46,7 @@ class ImportFormat(StrEnum):
     CODEX = "codex"
     CLAUDE_MEM = "claude-mem"
     MEMPALACE = "mempalace"
+    MEMORIES_DB = "memories-db"
 
 
 class ExportFormat(StrEnum):
@@ -167,7 +168,9 @@ class ImportBatch(Levels):
     sensitivity: SomeLevel = Field(default=None, description="At this level, unless the file names a stricter one")
     on_secret: OnSecret | None = Field(default=None, description="Leave out what contains a secret, or mask the secret")
     own: bool = Field(
-        default=False, description="It is your own export: memories that name you as their author stay yours"
+        default=False,
+        description="The files are your own: what names nobody else as its author or speaker is approved, and what "
+        "your own export says of you stays so",
     )
     in_step: bool = Field(default=False, description="Hide what is gone from a file, and show what is back in it")
     dry_run: bool = Field(default=False, description="Say what would happen; write nothing")
@@ -239,7 +242,8 @@ class Extracted(Answer):
 class Imported(Answer):
     """What became of a file: memories by outcome, facts, problems, and how many secrets of each kind were refused.
 
-    `ids` maps its ids to those of this store, `outcomes` are those of the items of a batch: a count's name, or none.
+    `waiting` counts those of its memories that wait for a decision. `ids` maps its ids to those of this store,
+    `outcomes` are those of the items of a batch: a count's name, or none.
     """
 
     internal: ClassVar = frozenset({"ids", "outcomes"})
@@ -252,6 +256,7 @@ class Imported(Answer):
     facts: int = 0
     problems: tuple[Problem, ...]
     refused_kinds: dict[str, int] = Field(default_factory=dict)
+    waiting: int = 0
     ids: tuple[tuple[int, int], ...] = ()
     outcomes: tuple[str, ...] = ()
 

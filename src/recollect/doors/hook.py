@@ -369,6 +369,7 @@ def _work() -> NoReturn:
 def _sent(given: Mapping[str, str], told: Mapping[str, str], event: str, fields: dict[str, Any]) -> dict[str, Any]:
     """Send an event with what its project asks for; nothing is sent of a session that is not captured."""
     from datetime import UTC, datetime
+    from pathlib import Path
 
     from recollect import projects
     from recollect.client.server import client_here
@@ -382,8 +383,11 @@ def _sent(given: Mapping[str, str], told: Mapping[str, str], event: str, fields:
     if both_off or (only and projects.is_off(settings.get(only, True))):
         return {}
     said = {"at": datetime.now(UTC).isoformat()} | fields
+    client, home = client_here(given, folder), Path(process.home(given.get("home", ""), told))
+    if event == hook_events.START and (former := projects.former_names(Path(folder), home, client.project)):
+        said["former_projects"] = former
     body = {"fields": said, "settings": settings} | ({} if _waits(event, fields) else {"late": True})
-    return dict(client_here(given, folder).post(f"/v1/hooks/{event}", body))
+    return dict(client.post(f"/v1/hooks/{event}", body))
 
 
 def _piped(reading: int, deadline: float) -> bytes:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Final
 
 from recollect.app import App
 from recollect.domain.enums import OnSecret
-from recollect.domain.origin import APPROVED, Origin
+from recollect.domain.origin import APPROVED, Origin, places_of
 from recollect.domain.requests import Caller, Draft, Forget, Levels, ReadAccess, Restore
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.domain.review import (
@@ -29,6 +30,7 @@ from recollect.gate import clear, secrets_in
 from recollect.memory.forget import forget, restore_memory
 from recollect.memory.prepare_write import draft_of, entry_for, journal_refusals, prepare
 from recollect.memory.reconcile import expired
+from recollect.memory.withdraw import is_from
 from recollect.search.visibility import allowed_levels, levels_of, parse_id, unfiltered
 
 if TYPE_CHECKING:
@@ -65,10 +67,13 @@ def decide(app: App, request: Decide, caller: Caller, *, request_id: str = "") -
     """Approve or reject a memory that waits; with `always` or `never`, everything from its source, later too.
 
     With a `content` it says that from now on, in the words of the caller. Approving what is approved changes nothing.
-    Out of quarantine it comes only when the gate finds no secret in it any more; rejected, it is removed for good.
-    Raises `NotFound` for what does not wait, `SecretFound` for what has to stay in quarantine.
+    Out of quarantine it comes only when the gate finds no secret in it any more; rejected, it is removed for good. With
+    `sources` it is decided of all that waits and came from there, quarantine aside. Raises `NotFound` for what does not
+    wait, `SecretFound` for what has to stay in quarantine.
     """
-    memory_id = parse_id(request.id)
+    if request.sources:
+        return _decide_sources(app, request, caller, request_id)
+    memory_id = parse_id(request.id or "")
     if memory_id and memory_id in app.records.in_quarantine([memory_id], unfiltered(app, request, caller)):
         return _decide_in_quarantine(app, request, caller, request_id)
     levels = levels_of(request, caller)
@@ -108,6 +113,49 @@ def decide(app: App, request: Decide, caller: Caller, *, request_id: str = "") -
     return outcome
 
 
+def _decide_sources(app: App, request: Decide, caller: Caller, request_id: str) -> Outcome:
+    """Decide all that waits and came from one of the sources, in every namespace that the caller may write."""
+    good = request.decision in (Decision.APPROVE, Decision.ALWAYS)
+    spaces = app.records.existing_namespaces(caller.writable_namespaces())
+    decided: list[Memory] = []
+    with app.records.importing(spaces, caller.user, allowed_levels(request)) as writings:
+        for writing in writings.values():
+            if (before := writing.previous_outcome(_NAME, request_id)) is not None:
+                return before
+            some = [one for one in writing.all_waiting() if _is_decided(one, request.sources, good=good)]
+            if request.decision in (Decision.ALWAYS, Decision.NEVER):
+                for source, level in {one.stamp.source: one.sensitivity for one in some}.items():
+                    writing.decide_source(source, level, approved=good)
+            for one in some:
+                writing.decide(one, APPROVED if good else one.review)
+                if not good:
+                    writing.hide(one.id, "reject")
+            decided += some
+        if not decided:
+            raise NotFound(f"Nothing from {', '.join(request.sources)} waits for a decision.")
+        status = WriteStatus.UPDATED if good else WriteStatus.DELETED
+        outcome = Outcome(status, str(decided[0].id), _notes_on_all(request, len(decided)))
+        next(iter(writings.values())).record_outcome(_NAME, request_id, outcome)
+    app.run_later(app.vectors.sync)
+    return outcome
+
+
+def _is_decided(one: Memory, sources: Sequence[str], *, good: bool) -> bool:
+    """Say whether a memory came from one of the sources: to be approved with all of it, to be rejected with a part."""
+    places = [any(is_from(place, source) for source in sources) for place in places_of(one.came_from or "")]
+    return all(places) if good else any(places)
+
+
+def _notes_on_all(request: Decide, many: int) -> tuple[str, ...]:
+    what = {
+        Decision.APPROVE: f"{many} approved.",
+        Decision.REJECT: f"{many} hidden; `undo` brings each back.",
+        Decision.ALWAYS: f"{many} approved, and whatever comes from the same files or addresses.",
+        Decision.NEVER: f"{many} hidden, and whatever comes from the same files or addresses.",
+    }
+    return (what[request.decision],)
+
+
 def source_rules(app: App, request: SourceRules, caller: Caller) -> SourceRulePage:
     """Return the rules for sources, the newest first."""
     found = _rules(app, request, caller)
@@ -139,13 +187,13 @@ def _shown_rule(one: StoredRule, caller: Caller) -> SourceRule:
 
 def _decide_in_quarantine(app: App, request: Decide, caller: Caller, request_id: str) -> Outcome:
     """Let the gate look at a memory anew and bring it back, or forget it."""
-    levels = {name: getattr(request, name) for name in Levels.model_fields}
+    levels, number = {name: getattr(request, name) for name in Levels.model_fields}, request.id or ""
     match request.decision:
         case Decision.APPROVE:
-            back = Restore(id=request.id, **levels)
+            back = Restore(id=number, **levels)
             return restore_memory(app, back, caller, request_id=request_id, content=request.content)
         case Decision.REJECT:
-            return forget(app, Forget(id=request.id, **levels), caller, request_id=request_id)
+            return forget(app, Forget(id=number, **levels), caller, request_id=request_id)
     raise InvalidInput("decision", "Invalid decision: What is in quarantine is approved or rejected by itself")
 
 

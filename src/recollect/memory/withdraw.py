@@ -364,7 +364,7 @@ def _nearest(source: str, places: Iterable[str]) -> tuple[str, ...]:
 def is_from(came_from: str, source: str) -> bool:
     """Say whether an address, or one of several, is a source, lies below it, or has it as its host."""
     for place in places_of(came_from):
-        for rest in (place, place[place.find("://") + 3 :]):
+        for rest in (place, place.partition("://")[2]):
             if rest.lower().startswith(source.lower()):
                 behind = rest[len(source) : len(source) + 1]
                 if not behind or behind in _BEHIND or source[-1] in _BEHIND:

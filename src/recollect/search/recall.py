@@ -75,6 +75,15 @@ def note_of_counts(app: App, view: View, caller: Caller, scope: Scope | None) ->
     return _note(caller, app.records.counts(view.model_copy(update={"namespaces": others}))) if others else ()
 
 
+def counts_of(app: App, projects: Sequence[str], caller: Caller) -> dict[str, int]:
+    """Return how many memories each of these projects holds that the caller may read, without those that hold none."""
+    if not projects:
+        return {}
+    others = tuple(one for one in other_projects(app, caller) if project_of(one) in projects)
+    counts = app.records.counts(View(namespaces=others, now=app.clock())) if others else {}
+    return {project_of(namespace): count for namespace, count in counts.items()}
+
+
 def project_with(app: App, memory_id: int, view: View, caller: Caller) -> str:
     """Return the other project that holds a memory, an empty text where none does."""
     others = other_projects(app, caller)

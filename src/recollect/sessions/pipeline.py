@@ -38,9 +38,11 @@ from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Memory
 from recollect.domain.review import Inbox
 from recollect.memory.inbox import inbox
+from recollect.projects import filed_under
 from recollect.prompt.fence import memory_context
+from recollect.prompt.neutral import neutral
 from recollect.search.budget import estimate
-from recollect.search.recall import count_use
+from recollect.search.recall import count_use, counts_of
 from recollect.search.unasked import sure_matches
 from recollect.search.visibility import unfiltered
 from recollect.sessions import ask, capture, compression, consolidation, moment, segmentation
@@ -331,12 +333,16 @@ def answer_prompt(app: App, request: SubmitPrompt, caller: Caller) -> Injection:
 
 
 def answer_start(app: App, request: StartSession, caller: Caller) -> Injection:
-    """Return what a session that begins must not forget, and how much waits for a person's decision."""
+    """Return what a session that begins must not forget, and how much waits for a person's decision.
+
+    What is filed under a name that the project had before is named too, since nothing of it is shown.
+    """
     found = _injection(*passed(app, request, caller, _stages(answering=True)))
     waiting = inbox(app, Inbox(limit=1), caller)
-    if not waiting.total:
-        return found
-    return replace(found, text="\n".join(filter(None, (found.text, waiting.message))))
+    told = [waiting.message] if waiting.total else []
+    for name, count in counts_of(app, request.former_projects, caller).items():
+        told.append(neutral(filed_under(name, count)))
+    return replace(found, text="\n".join(filter(None, (found.text, *told)))) if told else found
 
 
 def answer_before_tool(app: App, request: BeforeTool, caller: Caller) -> Injection:

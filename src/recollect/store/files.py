@@ -13,12 +13,12 @@ from pathlib import Path
 
 from recollect import process
 from recollect.errors import RecollectError, StoreUnusable
+from recollect.store.ownership import ELSEWHERE, owner_name, problem, remedy
 
 log = logging.getLogger(__name__)
 
 _FOLDERS = ("logs", "chroma", "cache")
 _OTHERS = stat.S_IWGRP | stat.S_IWOTH
-_ELSEWHERE = "Name a folder of your own in RECOLLECT_HOME."
 
 
 @contextmanager
@@ -44,11 +44,16 @@ def secure(folder: Path) -> None:
     """
     if os.name != "posix" or not folder.is_dir():
         return
-    with usable(f"The data folder {folder} cannot be looked at"):
+    try:
         _secure(folder)
         for one in _FOLDERS:
             if (folder / one).is_dir():
                 _secure(folder / one)
+    except RecollectError:
+        raise
+    except OSError as error:
+        reason = problem(folder, error) or f"The data folder {folder} cannot be looked at: {error.strerror or error}."
+        raise StoreUnusable(reason) from None
 
 
 def _secure(folder: Path) -> None:
@@ -60,10 +65,10 @@ def _secure(folder: Path) -> None:
                 owners[Path(one.path)] = {one.stat(follow_symlinks=False).st_uid}
     for path, found in owners.items():
         if found - {0, ours}:
-            raise StoreUnusable(f"{path} belongs to another user, who could plant or read memories. {_ELSEWHERE}")
+            raise _foreign(path)
     if about.st_mode & _OTHERS:
         if about.st_uid != ours or about.st_mode & stat.S_ISVTX:
-            raise StoreUnusable(f"Other users can write into {folder}. {_ELSEWHERE}")
+            raise StoreUnusable(f"Other users can write into {folder}. {ELSEWHERE}")
         folder.chmod(stat.S_IMODE(about.st_mode) & ~_OTHERS)
         log.warning("other users could write into %s; they no longer can", folder)
 
@@ -71,7 +76,14 @@ def _secure(folder: Path) -> None:
 def check_owner(file: Path) -> None:
     """Refuse a file, or a link in its place, that another user owns. Raises `StoreUnusable`."""
     if os.name == "posix" and os.path.lexists(file) and file.lstat().st_uid not in {0, os.geteuid()}:
-        raise StoreUnusable(f"{file} belongs to another user, who could plant or read memories. {_ELSEWHERE}")
+        raise _foreign(file)
+
+
+def _foreign(path: Path) -> StoreUnusable:
+    return StoreUnusable(
+        f"{path} belongs to another user, {owner_name(path)}, who could plant or read memories. {ELSEWHERE} "
+        f"If it is yours, run `{remedy(path)}`."
+    )
 
 
 def read_only(folder: Path) -> bool:

@@ -13,8 +13,9 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from recollect.errors import StoreOwned, StoreUnusable
+from recollect.errors import StoreOwned
 from recollect.store.files import secure
+from recollect.store.ownership import unwritable
 
 DAEMON = "recollect serve"
 """The role of an owner that is a daemon."""
@@ -57,7 +58,7 @@ def own(folder: Path, role: str = "") -> Owner:
         raise owned(folder) from None
     except OSError as error:
         lock.release()
-        raise StoreUnusable(f"The data folder {folder} cannot be written: {error.strerror or error}.") from None
+        raise unwritable(folder, error) from None
     return Owner(lock, about)
 
 

@@ -20,6 +20,7 @@ from recollect.text.prompts import MARKS, REMINDER, SENTENCES, is_typed, is_type
 from recollect.text.separators import gap
 from recollect.transfer.markdown import cut
 from recollect.transfer.reading import (
+    CUT,
     LARGEST_FILE,
     Unreadable,
     check_depth,
@@ -159,7 +160,7 @@ def objects(source: BinaryIO, name: str, what: str) -> Iterator[tuple[str, Any]]
             check_depth(one)
             yield f"{name}, {what} {number}", one
     except ijson.IncompleteJSONError:
-        raise Unreadable("It is not JSON, or it ends too early.") from None
+        raise Unreadable(CUT) from None
     except (ijson.JSONError, UnicodeDecodeError, RecursionError):
         raise Unreadable("It is not JSON.") from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import re
 import stat
@@ -12,14 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import IO, Any, BinaryIO, Final, NamedTuple, cast
 from zipfile import BadZipFile, ZipFile
 
 from recollect.domain.transfer import ExportFormat, FileSections, ImportFormat, ImportItem, ItemKind, Problem
-from recollect.errors import InvalidInput
+from recollect.errors import InvalidInput, RecollectError
 from recollect.transfer import conversations, markdown, markdown_export, other_stores, recollect_jsonl
-from recollect.transfer.reading import Unreadable
+from recollect.transfer.reading import Unreadable, check_json
 
 Read = Iterator[ImportItem | Problem | FileSections]
 
@@ -31,7 +32,11 @@ _LAYERS: Final = frozenset({"abstract", "overview"})
 _GRAPH: Final = frozenset({"observations", "relations"})
 _LISTS: Final = frozenset({"results", "memories", "records", "data"})
 _MARKDOWN: Final = (".md", ".markdown", ".mdc", ".cursorrules", ".windsurfrules", ".clinerules")
-_ZIP: Final = b"PK\x03\x04"
+_JSON: Final = (".json", ".jsonl")
+_PACKED: Final = (b"PK\x03\x04", b"\x1f\x8b")
+_ARCHIVE: Final = ".zip"
+_DAMAGED: Final = (BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError, ValueError)
+"""What reading an archive raises that is damaged, has a password, or is packed in a way that is not known here."""
 _IN_ARCHIVE: Final = re.compile(r"(?:.*/)?(?:conversations[\w-]*|memories)\.json")
 """The files of an archive that ChatGPT or Claude exports in which memories may be."""
 _TIMES: Final = frozenset({"created_at", "updated_at"})
@@ -80,6 +85,9 @@ FORMATS: Final = {
     ImportFormat.MEMPALACE: Format(
         lambda head: head.tables & other_stores.MEMPALACE, other_stores.read_mempalace, streamed=True
     ),
+    ImportFormat.MEMORIES_DB: Format(
+        lambda head: other_stores.MEMORIES in head.tables, other_stores.read_memories, streamed=True
+    ),
     ImportFormat.RECOLLECT: Format(
         lambda head: head.first.get("format") == recollect_jsonl.NAME, recollect_jsonl.read, streamed=True
     ),
@@ -109,7 +117,9 @@ FORMATS: Final = {
     ),
     ImportFormat.MEMORY_JSON: Format(
         lambda head: (
-            head.first.get("type") in ("entity", "relation") or ("entities" in head.names and head.names & _GRAPH)
+            head.first.get("type") in ("entity", "relation")
+            or head.names & {"entitytype", "relationtype"}
+            or ("entities" in head.names and head.names & _GRAPH)
         ),
         other_stores.read_graph,
         streamed=True,
@@ -137,14 +147,11 @@ WRITERS: Final[dict[ExportFormat, Callable[[Iterable[dict[str, Any]]], Iterator[
 def detect(name: str, head: bytes, tables: frozenset[str] = frozenset()) -> ImportFormat | None:
     """Return the format of a file from its name, its first bytes and its tables; None when it is none known here."""
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    try:
-        first = json.loads(text.partition(b"\n")[0])
-    except (ValueError, RecursionError):
-        first = {}
-    found = _NAME.findall(text if text.startswith((b"{", b"[")) else b"")
+    first = _first_object(text.split(b"\n") if name.endswith(".jsonl") else [text.partition(b"\n")[0]])
+    found = _NAME.findall(text if text.startswith((b"{", b"[")) or name.endswith(_JSON) else b"")
     begins = FileHead(
         name=name,
-        first=first if isinstance(first, dict) else {},
+        first=first,
         names=frozenset(one.decode().lower() for one, _ in found),
         texts=frozenset(one.decode().lower() for one, quote in found if quote),
         is_list=text.startswith(b"["),
@@ -153,28 +160,52 @@ def detect(name: str, head: bytes, tables: frozenset[str] = frozenset()) -> Impo
     return next((one for one, format in FORMATS.items() if format.fits(begins)), None)
 
 
+def _first_object(lines: Iterable[bytes]) -> dict[str, Any]:
+    """Return the JSON object in the first line that holds one, an empty one where none does."""
+    for line in lines:
+        try:
+            found = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict):
+            return found
+    return {}
+
+
 def members_of(path: Path) -> Sequence[str]:
     """Return the names of the conversations in an archive; an empty one stands for a file that is no archive of such.
 
     Raises `InvalidInput` when it cannot be read.
     """
     with _opened(path) as (source, _, _):
-        found = ZipFile(cast(IO[bytes], source)).namelist() if source.read(len(_ZIP)) == _ZIP else []
+        archive = path.suffix.lower() == _ARCHIVE or source.read(len(_PACKED[0])) == _PACKED[0]
+        with _sound(path):
+            found = ZipFile(cast(IO[bytes], source)).namelist() if archive else []
     return [one for one in found if _IN_ARCHIVE.fullmatch(one)] or [""]
 
 
 def recognised(path: Path, chosen: ImportFormat | None, member: str = "") -> Recognised:
-    """Look at the beginning of a file, or of a member of an archive.
+    """Look at the beginning of a file, or of a member of an archive; of one that is not recognised, at all of it.
 
-    Raises `InvalidInput` when it cannot be read or is of no known format.
+    Raises `InvalidInput`: for the field `file` when it cannot be read, is empty or damaged, for the field `format` when
+    it is sound and of no known format.
     """
-    with _opened(path, member) as (source, known, size):
-        head = b"" if chosen else source.read(HEAD)
-        tables = other_stores.names_in(path) if head.startswith(other_stores.MAGIC) else frozenset()
-    found = chosen or detect(path.name, head, tables)
+    named = _named(path, member)
+    try:
+        with _opened(path, member) as (source, known, size):
+            if not size:
+                raise InvalidInput("file", f"{named} cannot be imported: It is empty.")
+            head = b"" if chosen else source.read(HEAD)
+            tables = other_stores.names_in(path) if head.startswith(other_stores.MAGIC) else frozenset()
+            found = chosen or detect(member or path.name, head, tables)
+            if found is None and (PurePath(member or path.name).suffix.lower() in _JSON or _looks_like_json(head)):
+                source.seek(0)
+                check_json(source)
+    except Unreadable as error:
+        raise InvalidInput("file", f"{named} cannot be imported: {error}") from None
     if found is None:
-        advice = "unpack it first" if head.startswith(_ZIP) else "name it with `--format`"
-        raise InvalidInput("file", f"{path} has an unrecognised format; {advice}.")
+        advice = "unpack it first" if head.startswith(_PACKED) else "name it with `--format`"
+        raise InvalidInput("format", f"{named} has an unrecognised format; {advice}.")
     return Recognised(found, size, (known.st_dev, known.st_ino))
 
 
@@ -191,7 +222,16 @@ def read_file(
             for thing in (read or FORMATS[format].read)(source, name):
                 yield _dated(thing, written), source.tell()
     except Unreadable as error:
-        raise InvalidInput("file", f"{path} cannot be imported as {format}: {error}") from None
+        raise InvalidInput("file", f"{_named(path, member)} cannot be imported as {format}: {error}") from None
+
+
+def _named(path: Path, member: str) -> str:
+    """Return how a file, or a member of an archive, is named in an error."""
+    return f"{path}/{member}" if member else str(path)
+
+
+def _looks_like_json(head: bytes) -> bool:
+    return head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"["))
 
 
 def _dated(thing: ImportItem | Problem | FileSections, written: str) -> ImportItem | Problem | FileSections:
@@ -210,14 +250,24 @@ def _opened(path: Path, member: str = "") -> Iterator[tuple[BinaryIO, os.stat_re
         with open(path, "rb", opener=_of_regular_file) as source:
             known = os.fstat(source.fileno())
             if member:
-                with ZipFile(source) as archive, archive.open(member) as inside:
+                with _sound(path, member), ZipFile(source) as archive, archive.open(member) as inside:
                     yield cast(BinaryIO, inside), known, archive.getinfo(member).file_size
             else:
                 yield source, known, known.st_size
     except OSError as error:
-        raise InvalidInput("file", f"{path} cannot be read: {error.strerror or error}.") from None
-    except (BadZipFile, zlib.error, EOFError, RuntimeError):
-        raise InvalidInput("file", f"{path} cannot be read: the archive is damaged, or has a password.") from None
+        raise InvalidInput("file", f"{_named(path, member)} cannot be read: {error.strerror or error}.") from None
+
+
+@contextmanager
+def _sound(path: Path, member: str = "") -> Iterator[None]:
+    """Raise `InvalidInput` where an archive, or a member of it, is damaged or locked by a password."""
+    try:
+        yield
+    except (RecollectError, Unreadable):
+        raise
+    except _DAMAGED:
+        why = "the archive is damaged, or has a password"
+        raise InvalidInput("file", f"{_named(path, member)} cannot be read: {why}.") from None
 
 
 def _of_regular_file(path: str, flags: int) -> int:

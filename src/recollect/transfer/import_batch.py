@@ -147,7 +147,7 @@ class NamespaceImport:
             hidden, passed = False, True
         newer_here = record.updated_at is not None and old.updated_at > record.updated_at
         if not may_change or hidden or not (passed or (not newer_here and _differs(one, old))):
-            self.report.outcomes[one.place] = "unchanged"
+            self._leave(one, old)
             return
         if outranks(old, _said(record)):
             self.report.outcomes[one.place] = "unchanged"
@@ -155,15 +155,34 @@ class NamespaceImport:
             why += " Your own export does, with `--own`." if record.id is not None else ""
             self.report.problems += [] if _same_text(one, old) else [Problem(record.origin, why)]
             return
-        self.writing.update(old, self._entry(one, old).entry, "update", revive=passed)
+        entry = self._entry(one, old).entry
+        self.writing.update(old, entry, "update", revive=passed)
         self._load([one])
         self.report.outcomes[one.place] = "updated"
+        self._note_waiting(one, entry.review)
+
+    def _leave(self, one: CheckedMemory, old: Memory) -> None:
+        """Leave a memory as it is; one that waits is approved where the importer calls the file it came from theirs."""
+        hidden = old.deleted_at is not None or old.merged_into is not None
+        same_source = old.stamp.source == _said(one.record).source
+        approved = one.record.review == APPROVED and old.unapproved and same_source and not hidden
+        if approved and not self.dry:
+            self.writing.decide(old, APPROVED)
+        self.report.outcomes[one.place] = "updated" if approved else "unchanged"
+        self._note_waiting(one, APPROVED if approved or hidden else old.review)
+
+    def _note_waiting(self, one: CheckedMemory, review: str | None) -> None:
+        if review not in (None, APPROVED):
+            self.report.waiting.add(one.place)
 
     def _insert(self) -> None:
         waiting, self.waiting = self.waiting, []
         if not waiting:
             return
-        ids = self.writing.insert_many([self._entry(one, None) for one in waiting])
+        entries = [self._entry(one, None) for one in waiting]
+        ids = self.writing.insert_many(entries)
+        for one, entry in zip(waiting, entries, strict=True):
+            self._note_waiting(one, entry.entry.review)
         self.report.outcomes |= dict.fromkeys((one.place for one in waiting), "new")
         pairs = zip(waiting, ids, strict=True)
         self.report.ids += [(one.record.id, new) for one, new in pairs if one.record.id is not None]

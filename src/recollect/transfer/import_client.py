@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from recollect.domain.enums import Scope, Sensitivity
 from recollect.domain.fields import fold_part
+from recollect.domain.origin import Origin, SaidBy
 from recollect.domain.transfer import (
     IMPORT_COUNTS,
     FileSections,
@@ -135,13 +136,14 @@ class Import:
         self._send = send
         self._outside_of = outside_of
         self._options = options
-        self._dry = bool(options.get("dry_run"))
+        self.dry_run = bool(options.get("dry_run"))
         self._memories: list[_Waiting] = []
         self._facts: list[_Waiting] = []
         self._sections: list[tuple[FileImport, FileSections]] = []
         self._characters = 0
         self._let_in: dict[str, bool] = {}
         self._refused_kinds = Counter[str]()
+        self._waiting = 0
         self._sent: set[bytes] = set()
         self._items = 0
         self.files: list[FileImport] = []
@@ -180,7 +182,7 @@ class Import:
         for file in self.files:
             counts.update(file.counts)
         plain: dict[str, Any] = {name: counts[name] for name in IMPORT_COUNTS}
-        return Imported(**plain, problems=(), refused_kinds=dict(self._refused_kinds))
+        return Imported(**plain, problems=(), refused_kinds=dict(self._refused_kinds), waiting=self._waiting)
 
     def _send_file(self, file: FileImport, progress: Callable[[int], None]) -> None:
         source = file.source
@@ -198,16 +200,21 @@ class Import:
             file.error = error
             file.counts["failed"] += 1
             file.tell([Problem("", str(error))])
-        if file.links and not self._dry:
+        if file.links and not self.dry_run:
             self._flush()
             links = file.links_here()
             for start in range(0, len(links), _BATCH_ITEMS):
                 file.tell(self._ask(links=tuple(links[start : start + _BATCH_ITEMS])).problems)
 
     def _read(self, source: FoundFile) -> Iterator[tuple[ImportItem | Problem | FileSections, int]]:
+        if source.format is None:
+            raise InvalidInput("file", source.problem)
         if source.own:
             return read_own(source.path, source.name, source.format, self._outside_of)
-        return read_file(source.path, source.name, source.format, source.member)
+        found = read_file(source.path, source.name, source.format, source.member)
+        if source.said_by is None:
+            return found
+        return ((_said_by(source.said_by, thing), read) for thing, read in found)
 
     def _add(self, file: FileImport, one: ImportItem) -> bool:
         """Let an item wait, and send those that wait when they are many; say whether some were sent."""
@@ -248,7 +255,7 @@ class Import:
 
     def _known(self, waiting: Sequence[_Waiting]) -> list[_Waiting]:
         """Return what a dry run would have stored before and these repeat: it stores nothing, so that goes first."""
-        if not self._dry:
+        if not self.dry_run:
             return []
         return [one for one in waiting if _mark(one.item) in self._sent]
 
@@ -261,7 +268,7 @@ class Import:
         for one, outcome in list(zip(items, done.outcomes, strict=True))[known:]:
             if outcome:
                 one.file.counts[outcome] += 1
-            if self._dry and outcome in _WRITTEN:
+            if self.dry_run and outcome in _WRITTEN:
                 self._sent.add(_mark(one.item))
         for problem in done.problems:
             files[problem.where].tell([problem])
@@ -269,14 +276,22 @@ class Import:
             if file.uses_of_id:
                 file.ids.update(done.ids)
         self._refused_kinds.update(done.refused_kinds)
+        self._waiting += done.waiting
 
     def _with_id_here(self, file: FileImport, one: ImportItem) -> ImportItem:
         """Let a fact name its memory by the id it has here; in a dry run, where it has none, by no id."""
         if one.kind is not ItemKind.FACT or one.fields.get("memory_id") is None:
             return one
         here = file.ids.get(_id(one.fields["memory_id"]))
-        memory_id = None if self._dry and here else str(here or _NOBODY)
+        memory_id = None if self.dry_run and here else str(here or _NOBODY)
         return one.model_copy(update={"fields": one.fields | {"memory_id": memory_id}})
+
+
+def _said_by(speaker: SaidBy, thing: ImportItem | Problem | FileSections) -> ImportItem | Problem | FileSections:
+    """Return what a file holds with whose words it is."""
+    if not isinstance(thing, ImportItem):
+        return thing
+    return thing.model_copy(update={"said": Origin(said_by=speaker, came_from=thing.where)})
 
 
 def _id(value: object) -> int:

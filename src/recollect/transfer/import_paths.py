@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import Any, Final, NamedTuple, TypeVar
 
-from recollect.domain.enums import OnSecret, Sensitivity, Source, strictest
+from recollect.domain.enums import OnSecret, Scope, Sensitivity, Source, strictest
 from recollect.domain.fields import MAX_NAME
-from recollect.domain.origin import MOST_TRUST, Origin, SaidBy, in_words
+from recollect.domain.origin import APPROVED, MOST_TRUST, Origin, SaidBy, in_words
 from recollect.domain.requests import Caller
 from recollect.domain.transfer import (
     IMPORT_COUNTS,
@@ -34,33 +34,21 @@ from recollect.environment import working_folder
 from recollect.errors import Forbidden, InvalidInput, SecretFound
 from recollect.gate import Cleared, clear
 from recollect.projects import checkout_of
+from recollect.transfer.conversations import USER
 from recollect.transfer.formats import FORMATS, members_of, recognised
+from recollect.transfer.instructions import is_instruction, speaker_of
 from recollect.transfer.reading import LARGEST_FILE
 from recollect.transfer.transcripts import is_own
 
-_SUFFIXES: Final = frozenset({".md", ".markdown", ".mdc", ".json", ".jsonl", ".db", ".sqlite", ".sqlite3"})
-_INSTRUCTIONS: Final = frozenset(
-    {
-        "agents.md",
-        "agents.override.md",
-        "claude.md",
-        "claude.local.md",
-        "gemini.md",
-        "copilot-instructions.md",
-        ".clinerules",
-        ".cursorrules",
-        ".windsurfrules",
-    }
-)
-_RULES: Final = frozenset(
-    {(".claude", "rules"), (".cursor", "rules"), (".github", "instructions"), (".windsurf", "rules")}
-)
+_SUFFIXES: Final = frozenset({".md", ".markdown", ".mdc", ".json", ".jsonl", ".db", ".sqlite", ".sqlite3", ".zip"})
 _HIDDEN: Final = frozenset({".claude", ".codex", ".cursor", ".gemini", ".github", ".windsurf"})
 """Hidden folders in which agents keep instructions; of other files in them none is read."""
 LIBRARY_FOLDERS: Final = frozenset({"node_modules", "bower_components", "site-packages", "__pycache__"})
 _MARKERS: Final = frozenset({"pyvenv.cfg", "CACHEDIR.TAG"})
 """Files of folders that some tool made and can make again."""
-MARKDOWN: Final = (".md", ".markdown", ".mdc")
+
+_FORMAT: Final = "format"
+"""The field of an error that says a file is sound, but of no known format."""
 
 HIDDEN: Final = "hidden files and folders"
 LIBRARIES: Final = "folders of libraries and caches"
@@ -68,7 +56,6 @@ LINKS: Final = "links"
 SPECIAL: Final = "pipes, devices and sockets"
 LARGE: Final = f"files larger than {LARGEST_FILE // 2**20} MiB"
 UNKNOWN: Final = "files of no known format"
-UNREADABLE: Final = "files and folders that cannot be read"
 TRANSCRIPTS: Final = "transcripts of agents (`--transcripts` takes them)"
 OTHER_NOTES: Final = "files that are no instructions"
 
@@ -77,14 +64,17 @@ class FoundFile(NamedTuple):
     """A file to be imported: the name that its memories' keys begin with, its format, its size in bytes.
 
     `member` is the one of an archive that is meant. An `own` one is a transcript that this user's agent wrote here.
+    `said_by` is whose words an instruction file holds. A file with a `problem` cannot be read, and has no format.
     """
 
     path: Path
     name: str
-    format: ImportFormat
+    format: ImportFormat | None
     size: int
     member: str = ""
     own: bool = False
+    problem: str = ""
+    said_by: SaidBy | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +94,9 @@ def find_files(
 ) -> FoundPaths:
     """Find what is to be imported of files, folders and patterns, each file once.
 
-    In folders only `instructions` are taken if that is asked for, and `transcripts` of agents only if they are. Raises
-    `InvalidInput` for a named file that cannot be read or is of no known format, and where nothing is left.
+    In folders only `instructions` are taken if that is asked for, and `transcripts` of agents only if they are. A file
+    that is empty, damaged or unreadable is among the files, with its problem. Raises `InvalidInput` for a named file
+    that is not there or is of no known format, and where nothing is left, or only one file with a problem.
     """
     search = _Search(format, transcripts=transcripts, instructions=instructions)
     named = list(paths)
@@ -116,6 +107,8 @@ def find_files(
     if not found.files:
         passed = ", ".join(f"{count} {reason}" for reason, count in found.skipped.items())
         raise InvalidInput("paths", f"There is nothing to import in {', '.join(map(str, named))}. Skipped: {passed}.")
+    if len(found.files) == 1 and found.files[0].problem:
+        raise InvalidInput("file", found.files[0].problem)
     return found
 
 
@@ -124,11 +117,16 @@ def name_of(path: Path) -> str:
 
     The path of a file elsewhere is whole, so that no two files have one name; undecodable bytes are escaped.
     """
-    whole, here, home = path.parent.resolve() / path.name, working_folder(), Path.home()
-    root = checkout_of(here) or here
+    whole, root, home = path.parent.resolve() / path.name, working_root(), Path.home()
     inside, at_home = whole.is_relative_to(root), whole.is_relative_to(home)
     name = whole.relative_to(root) if inside else Path("~", whole.relative_to(home)) if at_home else whole
     return os.fsencode(name.as_posix()).decode(errors="backslashreplace")
+
+
+def working_root() -> Path:
+    """Return the root of the checkout around the working folder, else that folder."""
+    here = working_folder()
+    return checkout_of(here) or here
 
 
 def _expanded(path: Path) -> list[Path]:
@@ -147,6 +145,7 @@ class _Search:
         self._format = format
         self._transcripts = transcripts
         self._instructions = instructions
+        self._root = working_root()
         self._seen: set[tuple[tuple[int, int], str]] = set()
         self.found = FoundPaths()
 
@@ -154,12 +153,15 @@ class _Search:
         """Take a named file, or what is in a named folder."""
         if path.is_dir():
             for one in self._inside(path):
-                self._take_quietly(one)
-        elif (members := members_of(path)) == [""]:
-            self._take(path)
-        else:
-            for member in members:
-                self._take_quietly(path, member)
+                self._take_found(one)
+            return
+        try:
+            for member in members_of(path):
+                self._take(path, member)
+        except InvalidInput as error:
+            if error.field == _FORMAT or not path.is_file():
+                raise
+            self._note_problem(path, "", str(error))
 
     def _inside(self, folder: Path) -> Iterator[Path]:
         """Yield the files below a folder in the order of their names, without any of a kind that nobody means."""
@@ -169,8 +171,8 @@ class _Search:
             try:
                 with os.scandir(here) as entries:
                     there = sorted(entries, key=lambda entry: entry.name)
-            except OSError:
-                self._skip(UNREADABLE)
+            except OSError as error:
+                self._note_problem(here, "", f"{here} cannot be read: {error.strerror or error}.")
                 continue
             if here != folder and _MARKERS & {one.name for one in there}:
                 self._skip(LIBRARIES)
@@ -186,21 +188,35 @@ class _Search:
                     yield path
             waiting += reversed(below)
 
-    def _take_quietly(self, path: Path, member: str = "") -> None:
-        """Take a file out of a folder or an archive, or count why not."""
-        instruction = _is_instruction(path)
+    def _take_found(self, path: Path) -> None:
+        """Take a file out of a folder, or say why not: it is counted, or has a problem."""
+        instruction = is_instruction(path)
         if self._instructions and not instruction:
             self._skip(OTHER_NOTES)
-        elif not member and path.suffix.lower() not in _SUFFIXES and not instruction:
+        elif path.suffix.lower() not in _SUFFIXES and not instruction:
             self._skip(UNKNOWN)
         else:
             try:
-                self._take(path, member)
-            except InvalidInput:
-                self._skip(UNKNOWN if os.access(path, os.R_OK) else UNREADABLE)
+                for member in members_of(path):
+                    self._take(path, member)
+            except InvalidInput as error:
+                if error.field == _FORMAT:
+                    self._skip(UNKNOWN)
+                else:
+                    self._note_problem(path, "", str(error))
 
-    def _take(self, path: Path, member: str = "") -> None:
-        head = recognised(path, self._format, member)
+    def _take(self, path: Path, member: str) -> None:
+        """Take a file; of a member of an archive that cannot be taken, say why and go on."""
+        try:
+            head = recognised(path, self._format, member)
+        except InvalidInput as error:
+            if not member:
+                raise
+            if error.field == _FORMAT:
+                self._skip(UNKNOWN)
+            else:
+                self._note_problem(path, member, str(error))
+            return
         if (head.place, member) in self._seen:
             return
         self._seen.add((head.place, member))
@@ -212,7 +228,14 @@ class _Search:
         else:
             name = f"{name_of(path)}/{member}" if member else name_of(path)
             own = not member and is_own(path, head.format)
-            self.found.files.append(FoundFile(path, name, head.format, head.size, member, own))
+            said_by = speaker_of(path, self._root) if head.format is ImportFormat.MARKDOWN else None
+            found = FoundFile(path, name, head.format, head.size, member, own, said_by=said_by)
+            self.found.files.append(found)
+
+    def _note_problem(self, path: Path, member: str, why: str) -> None:
+        name = f"{name_of(path)}/{member}" if member else name_of(path)
+        if all((one.path, one.member) != (path, member) for one in self.found.files):
+            self.found.files.append(FoundFile(path, name, None, 0, member, problem=why))
 
     def _skip(self, reason: str) -> None:
         self.found.skipped[reason] += 1
@@ -227,17 +250,11 @@ def _unwanted(entry: os.DirEntry[str], inside: PurePath) -> str | None:
     if entry.is_dir(follow_symlinks=False) and entry.name in LIBRARY_FOLDERS:
         return LIBRARIES
     hidden = next((part for part in inside.parts if part.startswith(".")), None)
-    if hidden is None or (entry.is_file(follow_symlinks=False) and _is_instruction(inside)):
+    if hidden is None or (entry.is_file(follow_symlinks=False) and is_instruction(inside)):
         return None
     if hidden in _HIDDEN and entry.is_dir(follow_symlinks=False):
         return None
     return HIDDEN
-
-
-def _is_instruction(path: PurePath) -> bool:
-    """Say whether agents read a file as instructions, by its name or the folder it is in."""
-    rules = any(pair in _RULES for pair in zip(path.parts, path.parts[1:], strict=False))
-    return path.name.lower() in _INSTRUCTIONS or (rules and path.suffix.lower() in MARKDOWN)
 
 
 R = TypeVar("R", MemoryRecord, FactRecord)
@@ -272,9 +289,13 @@ class CheckedMemory:
 
 @dataclass(slots=True)
 class Report:
-    """What has become of a batch so far; `outcomes` are those of its items, by their places."""
+    """What has become of a batch so far; `outcomes` are those of its items, by their places.
+
+    `waiting` are the places of those that wait for a decision.
+    """
 
     outcomes: dict[int, str] = field(default_factory=dict)
+    waiting: set[int] = field(default_factory=set)
     problems: list[Problem] = field(default_factory=list)
     ids: list[tuple[int, int]] = field(default_factory=list)
     refusals: list[tuple[str, str, tuple[str, ...], Sensitivity]] = field(default_factory=list)
@@ -294,6 +315,7 @@ class Report:
             **counts,
             problems=tuple(self.problems),
             refused_kinds=dict(kinds),
+            waiting=len(self.waiting),
             ids=tuple(self.ids),
             outcomes=outcomes,
         )
@@ -356,11 +378,14 @@ class Checks:
     def _marked(self, record: R, said: Origin | None) -> R:
         """Let nobody but the importer be the author; what else a file says of author and origin is a claim, in a tag.
 
-        What names the importer comes back as it was, where they say that it is their own export.
+        What names the importer comes back as it was, where they say that it is their own export. A file of a project
+        counts as that in the scope of the project alone.
         """
         if self.request.own and record.author == self.caller.user:
             return record
         stamp = said or Origin(said_by=SaidBy.IMPORT, came_from=record.origin[:MAX_NAME])
+        if stamp.said_by is SaidBy.FILE and record.scope is not Scope.PROJECT:
+            stamp = Origin(said_by=SaidBy.IMPORT, came_from=stamp.came_from)
         origin: dict[str, Any] = {"said_by": stamp.said_by, "came_from": stamp.came_from or None}
         if not isinstance(record, MemoryRecord):
             return record.model_copy(update=origin)
@@ -370,10 +395,15 @@ class Checks:
         marked: dict[str, Any] = {
             "trust": min(record.trust, MOST_TRUST[stamp.said_by]),
             "source": Source.IMPORT,
-            "review": None,
+            "review": APPROVED if self._is_vouched_for(record, said) else None,
         } | origin
         if record.author is not None:
             marked["author"] = self.caller.user
         if claims:
             marked["tags"] = (*record.tags[:_MOST_TAGS], *(one[:MAX_NAME] for one in claims))
         return record.model_copy(update={name: one for name, one in marked.items() if one != getattr(record, name)})
+
+    def _is_vouched_for(self, record: MemoryRecord, said: Origin | None) -> bool:
+        """Say whether the importer calls the file their own, and a memory in it names nobody else as its speaker."""
+        others = record.author is not None or record.said_by is not None or record.speaker not in (None, USER)
+        return self.request.own and said is None and not others

@@ -2,7 +2,8 @@
 
 Memories of other programs in JSON: mcp-memory-service, mem0, the memory server of MCP, layered lines.
 
-Memories of other programs that keep them in SQLite: claude-mem and MemPalace. A file is only read.
+Memories of other programs that keep them in SQLite: claude-mem, MemPalace, and any with a table `memories`. A file is
+only read.
 """
 
 from __future__ import annotations
@@ -203,14 +204,13 @@ _COLLECTIONS: Final = "SELECT name FROM collections LIMIT ?"
 
 
 def names_in(path: Path) -> frozenset[str]:
-    """Return the names of a file's tables, and of the collections if Chroma wrote it; none when it is damaged."""
-    try:
-        with closing(_opened(path)) as connection:
-            names = [name for (name,) in connection.execute(_TABLES, [_MOST_NAMES])]
-            if "collections" in names:
-                names += [name for (name,) in connection.execute(_COLLECTIONS, [_MOST_NAMES])]
-    except sqlite3.Error:
-        return frozenset()
+    """Return the names of a file's tables, and of the collections if Chroma wrote it.
+
+    Raises `Unreadable` where the file is damaged.
+    """
+    names = [row["name"] for row in rows(path, _TABLES, [_MOST_NAMES])]
+    if "collections" in names:
+        names += [row["name"] for row in rows(path, _COLLECTIONS, [_MOST_NAMES])]
     return frozenset(name for name in names if isinstance(name, str))
 
 
@@ -385,3 +385,61 @@ def _day(value: object) -> str | None:
 
 def _share(value: object) -> float | None:
     return float(value) if isinstance(value, int | float) and 0 <= value <= 1 else None
+
+
+MEMORIES: Final = "memories"
+"""A table of memories, a row each, as the stores of several memory tools name it."""
+_MOST_TITLE: Final = 500
+
+
+def read_memories(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
+    """Yield a memory for each row of the table `memories`, and a fact for each of `facts`.
+
+    Of the columns only `content` must be there. Deleted rows are left out. Raises `Unreadable` where SQLite cannot read
+    the file, or the table holds no `content`.
+    """
+    path = Path(source.name)
+    there = names_in(path)
+    columns = {str(row["name"]) for row in rows(path, "SELECT name FROM pragma_table_info('memories')")}
+    if "content" not in columns:
+        raise Unreadable("Its table `memories` has no column `content`.")
+    kept = (row for row in rows(path, "SELECT * FROM memories") if not (row.get("is_deleted") or row.get("deleted_at")))
+    entries = ((f"{name}, memory {row.get('id', number)}", row) for number, row in enumerate(kept, 1))
+    yield from items_of(
+        entries,
+        lambda row, where: [ImportItem(kind=ItemKind.MEMORY, where=where, fields=set_only(_of_row(row)))],
+    )
+    if "facts" in there:
+        for number, row in enumerate(rows(path, "SELECT * FROM facts"), 1):
+            fields = {one: row.get(one) for one in ("subject", "predicate", "object")}
+            fields |= {"confidence": _share(row.get("confidence")), "created_at": time_of(row.get("created_at"))}
+            yield ImportItem(kind=ItemKind.FACT, where=f"{name}, fact {number}", fields=set_only(fields))
+
+
+def _of_row(row: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of a row of `memories`; importance may be from 0 to 1 or from 0 to 10."""
+    weight, kind = row.get("importance"), _text(row, "type") or _text(row, "memory_type")
+    known = {"type": kind} if kind in set(ObservationType) else {"fact_type": kind} if kind in set(FactType) else {}
+    concepts = [one for one in _listed(row.get("concepts")) if one in set(Concept)]
+    whole = weight / 10 if isinstance(weight, int | float) and weight > 1 else weight
+    number = row.get("id")
+    fields = {
+        "content": row.get("content"),
+        "key": f"{MEMORIES}:{number}"[:_LONGEST_DRAWER] if isinstance(number, int | str) else None,
+        "importance": _share(whole),
+        "trust": _share(row.get("trust")),
+        "sensitivity": _text(row, "sensitivity"),
+        "tags": labels(_listed(row.get("tags")) or row.get("tags")),
+        "title": layers.shortened(" ".join(masked(_text(row, "title")).split()), _MOST_TITLE),
+        "subtitle": layers.shortened(" ".join(masked(_text(row, "subtitle")).split()), _MOST_TITLE),
+        "abstract": _text(row, "summary"),
+        "concepts": concepts,
+        "files_read": _listed(row.get("files_read")),
+        "files_modified": _listed(row.get("files_modified")),
+        "discovery_tokens": row.get("discovery_tokens") or None,
+        "accessed_count": row.get("accessed_count") or row.get("access_count") or None,
+        "expires_at": time_of(row.get("expires_at")),
+        "created_at": time_of(row.get("created_at")),
+        "updated_at": time_of(row.get("updated_at")),
+    }
+    return fields | known | {one: _text(row, one) for one in ("category", "session_id", "project")}

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, BinaryIO, Final
 
+import ijson
 from pydantic import TypeAdapter, ValidationError
 
 from recollect.domain.transfer import ImportItem, Problem
@@ -23,6 +24,9 @@ LARGEST_FILE: Final = 256 * 2**20
 _BOM: Final = b"\xef\xbb\xbf"
 _DEEPEST: Final = 100
 _TIME: Final = TypeAdapter(datetime)
+
+
+CUT: Final = "It is not JSON, or it ends too early."
 
 
 class Unreadable(ValueError):
@@ -81,6 +85,18 @@ def parsed(data: bytes) -> Any:
         raise Unreadable(str(error) if isinstance(error, Unreadable) else "It holds an endless number.") from None
     check_depth(value)
     return value
+
+
+def check_json(source: BinaryIO) -> None:
+    """Read a file of JSON values, of any size, to its end; raise `Unreadable` where it is damaged."""
+    source.seek(len(_BOM) if source.read(len(_BOM)) == _BOM else 0)
+    try:
+        for _ in ijson.basic_parse(source, multiple_values=True):
+            pass
+    except ijson.IncompleteJSONError:
+        raise Unreadable(CUT) from None
+    except (ijson.JSONError, UnicodeDecodeError, RecursionError):
+        raise Unreadable("It is not JSON.") from None
 
 
 def check_depth(value: Any) -> None:

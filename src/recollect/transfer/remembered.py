@@ -21,9 +21,10 @@ from recollect.domain.enums import Scope
 from recollect.domain.origin import SaidBy
 from recollect.domain.transfer import ImportFormat
 from recollect.errors import InvalidInput
-from recollect.projects import checkout_of, find_project
-from recollect.settings import others_folder
-from recollect.transfer.import_paths import find_files, name_of
+from recollect.projects import find_project
+from recollect.transfer import instructions
+from recollect.transfer.import_paths import name_of
+from recollect.transfer.instructions import AgentFolder
 from recollect.transfer.markdown import PASSAGE
 
 SESSIONS: Final = 20
@@ -55,13 +56,11 @@ class State(StrEnum):
 
 
 class _Agent(NamedTuple):
-    """Where an agent keeps what it remembers, as patterns below its folder, which a variable of its own may name."""
+    """Where an agent keeps what it remembers, as patterns below its folder."""
 
     title: str
-    variable: str
-    usual: str
+    folder: AgentFolder
     memories: tuple[str, ...] = ()
-    instructions: tuple[str, ...] = ()
     sessions: str = ""
     format: ImportFormat = ImportFormat.MARKDOWN
 
@@ -69,23 +68,19 @@ class _Agent(NamedTuple):
 _AGENTS: Final = (
     _Agent(
         "Claude Code",
-        "CLAUDE_CONFIG_DIR",
-        ".claude",
+        instructions.CLAUDE_CODE,
         ("projects/*/memory/**/*.md",),
-        ("CLAUDE.md",),
         "projects/*/*.jsonl",
         ImportFormat.CLAUDE_CODE,
     ),
     _Agent(
         "Codex",
-        "CODEX_HOME",
-        ".codex",
+        instructions.CODEX,
         ("memories/MEMORY.md", "memories/memory_summary.md", "memories/rollout_summaries/*.md"),
-        ("AGENTS.override.md", "AGENTS.md"),
         "sessions/**/rollout-*.jsonl",
         ImportFormat.CODEX,
     ),
-    _Agent("Gemini CLI", "", ".gemini", (), ("GEMINI.md",)),
+    _Agent("Gemini CLI", instructions.GEMINI),
 )
 _PROJECTS: Final = "projects"
 _OF_SUBAGENTS: Final = "agent-"
@@ -142,7 +137,7 @@ def find_remembered(root: Path, home: Path) -> Found:
     sessions: list[Remembered] = []
     known: dict[str, str] = {}  # the name of the project of a folder
     for agent in _AGENTS:
-        folder = (others_folder(agent.variable) if agent.variable else None) or Path.home() / agent.usual
+        folder = agent.folder.path
         if folder.is_dir():
             files += _files_of(agent, folder, home, known)
             sessions += _sessions_of(agent, folder, home, known)
@@ -164,7 +159,7 @@ def _files_of(agent: _Agent, folder: Path, home: Path, known: dict[str, str]) ->
             where = _project_of(folder / _PROJECTS / path.relative_to(folder).parts[1]) if of_project else ""
             if where or not of_project:
                 yield _file(agent.title, What.MEMORIES, path, where, SaidBy.ASSISTANT, home, known)
-    for name in agent.instructions:
+    for name in instructions.OF_USER[agent.folder]:
         if _says_something(path := folder / name):
             yield _file(agent.title, What.INSTRUCTIONS, path, "", SaidBy.PERSON, home, known)
 
@@ -177,13 +172,9 @@ def _sessions_of(agent: _Agent, folder: Path, home: Path, known: dict[str, str])
 
 
 def _instructions_of(root: Path, home: Path, known: dict[str, str]) -> Iterator[Remembered]:
-    """Yield the instruction files of a project, in a checkout at any depth, else only beside it."""
-    try:
-        found = find_files([root] if checkout_of(root) else _directly_in(root), instructions=True).files
-    except InvalidInput:  # there is none
-        return
-    for one in filter(lambda one: _says_something(one.path), found):
-        yield _file("this project", What.INSTRUCTIONS, one.path, str(root), SaidBy.FILE, home, known)
+    """Yield the instruction files that an agent reads when it begins in the root of a project."""
+    for path in filter(_says_something, instructions.of_project(root)):
+        yield _file("this project", What.INSTRUCTIONS, path, str(root), SaidBy.FILE, home, known)
 
 
 def _says_something(path: Path) -> bool:
@@ -192,11 +183,6 @@ def _says_something(path: Path) -> bool:
         return bool(PASSAGE.sub("", path.read_text(encoding="utf-8", errors="replace")).strip())
     except OSError:
         return False
-
-
-def _directly_in(root: Path) -> list[Path]:
-    names = ("CLAUDE.md", "AGENTS.md", "GEMINI.md", ".cursorrules", ".windsurfrules", ".cursor/rules")
-    return [root / name for name in names if (root / name).exists()]
 
 
 def _file(

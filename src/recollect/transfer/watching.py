@@ -18,7 +18,8 @@ from recollect.domain.transfer import FileSections, ImportBatch, Imported, Impor
 from recollect.errors import InvalidInput
 from recollect.transfer.formats import read_file
 from recollect.transfer.import_client import FileImport, Import
-from recollect.transfer.import_paths import LIBRARY_FOLDERS, MARKDOWN, FoundFile, name_of
+from recollect.transfer.import_paths import LIBRARY_FOLDERS, FoundFile, name_of
+from recollect.transfer.instructions import MARKDOWN
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

@@ -16,7 +16,6 @@ from typing import Any, Final
 from recollect.app import App
 from recollect.domain.enums import OnSecret
 from recollect.domain.lifecycle import Decision
-from recollect.domain.origin import Origin
 from recollect.domain.requests import Caller
 from recollect.domain.transfer import ImportBatch, Imported
 from recollect.doors.agents.replay import events_of
@@ -62,13 +61,11 @@ def _notes(app: App, caller: Caller, one: Remembered, _put: object, _stopped: ob
     """Import a file of notes: whose words they are tells where it lies; a secret in it is masked."""
 
     def send(batch: ImportBatch) -> Imported:
-        items = [
-            item.model_copy(update={"said": Origin(said_by=one.said_by, came_from=item.where)}) for item in batch.items
-        ]
-        return perform(app, "import_batch", dict(batch) | {"items": items}, caller)  # type: ignore[no-any-return]
+        return perform(app, "import_batch", dict(batch), caller)  # type: ignore[no-any-return]
 
     importing = Import(send, {"scope": one.scope, "on_secret": OnSecret.REDACT})
-    importing.run([FoundFile(Path(one.path), one.name, one.format, one.size)], lambda *_: None)
+    file = FoundFile(Path(one.path), one.name, one.format, one.size, said_by=one.said_by)
+    importing.run([file], lambda *_: None)
     if (error := importing.files[0].error) is not None:
         raise error
     done = importing.total()

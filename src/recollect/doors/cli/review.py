@@ -58,6 +58,14 @@ def inbox(
             help="`approve` or `reject` it; `always` or `never`: all from its source, now and later.",
         ),
     ] = None,
+    source: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--source",
+            metavar="SOURCE",
+            help="Decide all that waits from this file, folder, address or host; needs `--as`. Repeat it for more.",
+        ),
+    ] = None,
     rules: Annotated[bool, typer.Option("--rules", help="List the rules for sources: `always` and `never`.")] = False,
     drop_rule: Annotated[
         str | None,
@@ -65,10 +73,8 @@ def inbox(
     ] = None,
 ) -> None:
     """Decide what waits: with one key each in a terminal. What is not decided is never put before a prompt."""
-    if (decide is None) != (decision is None):
-        raise InvalidInput("decide", "Invalid decide: Must be given together with `--as`")
-    if decide is not None:
-        exit_codes.answered(ctx.obj, "decide", {"id": decide, "decision": decision} | _levels(given), as_json)
+    if (asked := _decided(decide, source, decision)) is not None:
+        exit_codes.answered(ctx.obj, "decide", asked | _levels(given), as_json)
         return
     if rules or drop_rule is not None:
         _rules(ctx, given, drop_rule, as_json)
@@ -79,6 +85,17 @@ def inbox(
         return
     render.leave_to_client()
     _decide_each(ctx, given)
+
+
+def _decided(decide: str | None, source: list[str] | None, decision: str | None) -> dict[str, Any] | None:
+    """Return what is decided without asking, None where nothing is; raise `InvalidInput` for half of a decision."""
+    named: dict[str, Any] = ({} if decide is None else {"id": decide}) | ({"sources": source} if source else {})
+    if bool(named) != (decision is not None):
+        name = "source" if source else "decide"
+        raise InvalidInput(name, f"Invalid {name}: Must be given together with `--as`")
+    if len(named) > 1:
+        raise InvalidInput("source", "Invalid source: Must not be given together with `--decide`")
+    return named | {"decision": decision} if named else None
 
 
 def _rules(ctx: typer.Context, given: dict[str, Any], dropped: str | None, as_json: bool) -> None:

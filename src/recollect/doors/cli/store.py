@@ -47,6 +47,7 @@ from recollect.errors import (
 from recollect.settings import Settings, hidden, unknown_variables, variable
 from recollect.store import store_lock
 from recollect.store.kept_files import KEPT_DAYS
+from recollect.store.ownership import problem
 from recollect.transfer.remembered import Plan
 
 if TYPE_CHECKING:
@@ -136,7 +137,8 @@ def _diagnose(settings: Settings, *, deep: bool) -> list[Check]:
         advice = "Wait until that process ends, or end it; one process at a time can open the store."
         return [*checks, Check("store", False, str(error), advice)]
     except RecollectError as error:
-        return [*checks, Check("store", False, str(error), _UNUSABLE)]
+        advice = "Then run `recollect doctor` again." if problem(settings.folder) else _UNUSABLE
+        return [*checks, Check("store", False, str(error), advice)]
 
 
 def _versions_check() -> Check:

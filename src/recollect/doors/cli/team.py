@@ -19,7 +19,7 @@ from recollect.doors.cli.options import EVERY_LEVEL, Given, Json, from_fields
 from recollect.doors.cli.options import projects as completed_projects
 from recollect.doors.serializers import public_json
 from recollect.errors import RecollectError
-from recollect.projects import Project, find_project, set_project
+from recollect.projects import Project, filed_under, find_project, set_project
 from recollect.settings import Settings
 
 projects = typer.Typer(
@@ -131,15 +131,18 @@ def _show_project(settings: Settings, as_json: bool) -> None:
         )
     if count := _under_folder_name(settings, found):
         sentences += _filed_under(found.folder_name, count)
+    former = {one: many for one in found.former if (many := _memories_of(settings, one))}
+    for one, many in former.items():
+        sentences += _filed_under(one, many)
     body = {"project": settings.project, "source": source, "folder_name": found.folder_name, "under_folder_name": count}
+    body |= {"former": former} if former else {}
     body |= {"claimed": found.claimed} if found.claimed else {}
     exit_codes.show(body, as_json, *sentences)
 
 
 def _filed_under(old: str, count: int) -> tuple[str, ...]:
-    """Say how the memories get here that are filed under a name that this folder had before."""
-    told = f"{_count(count)} {_are(count)} filed under {old}, the name that this folder had before."
-    return (f"{told} `recollect project move {shlex.quote(old)}` moves them here.",) if count else ()
+    """Say how the memories get here that are filed under a name that the project had before, if there are any."""
+    return (filed_under(old, count),) if count else ()
 
 
 def _are(number: int) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 import shutil
 import signal
 import sys
@@ -17,6 +18,9 @@ from typing import Annotated, Any, Final, cast
 import typer
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
+from recollect import environment
+from recollect.domain.enums import Scope
+from recollect.domain.origin import SaidBy
 from recollect.domain.transfer import (
     IMPORT_COUNTS,
     ExportFormat,
@@ -34,11 +38,12 @@ from recollect.doors.cli.render import err, out
 from recollect.doors.serializers import public_json
 from recollect.environment import working_folder
 from recollect.errors import InvalidInput, SecretFound, StoreUnusable
+from recollect.projects import find_project
 from recollect.sessions.observations.origins import read_outside
 from recollect.settings import Settings
 from recollect.transfer.formats import HEAD, WRITERS, detect, recognised
 from recollect.transfer.import_client import FileImport, Import
-from recollect.transfer.import_paths import FoundPaths, find_files, name_of
+from recollect.transfer.import_paths import FoundFile, FoundPaths, find_files, name_of
 from recollect.transfer.recollect_jsonl import pages, save
 from recollect.transfer.transcripts import requests_of
 from recollect.transfer.watching import Vault, state_file
@@ -47,6 +52,8 @@ _STDOUT = _STDIN = Path("-")
 _LISTED: Final = 20
 _FEW: Final = 2_000  # memories that the daemon exports in a client's stead
 _SMALL: Final = 2**20  # bytes of the files that it imports so
+_MOST_SOURCES: Final = 5  # that advice names
+_ROOT: Final = "."  # how the working folder is named, and no file below it
 _INTERRUPTED: Final = 130  # what a shell calls it
 
 Watching = Annotated[
@@ -145,9 +152,10 @@ def _import(
     named = [_saved_input(here) if one == _STDIN else _whole(one) for one in paths]
     found = find_files(named, format, transcripts=transcripts, instructions=instructions)
     found.files[:] = [one._replace(name=one.name.removeprefix(name_of(here / "-")[:-1])) for one in found.files]
+    found.files[:] = _as_said(found.files, ctx.obj, given)
     stopped = False
     with opened(ctx.obj, model=not dry_run) as ask:
-        importing = Import(lambda batch: cast(Imported, ask("import_batch", **dict(batch))), given, read_outside)
+        importing = Import(partial(_send, ask), given, read_outside)
         try:
             _run(importing, found)
         except KeyboardInterrupt:
@@ -158,7 +166,7 @@ def _import(
     show(
         _imported_json(importing, found, {_whole(one): one for one in paths}, stopped=stopped),
         as_json,
-        print_answer=lambda: _print_imported(importing, found, dry_run=dry_run),
+        print_answer=lambda: _print_imported(importing, found, "" if dry_run else _advice(paths, total)),
     )
     _end(total, stopped=stopped)
 
@@ -175,6 +183,28 @@ def _brief(paths: Sequence[Path]) -> bool:
 def _whole(path: Path) -> Path:
     """Return a path from the client's working folder, where the daemon runs the command; else as it was typed."""
     return working_folder() / path.expanduser() if render.of_another() else path
+
+
+def _as_said(files: Sequence[FoundFile], settings: Settings, given: dict[str, Any]) -> list[FoundFile]:
+    """Return the files without the word that they are of the project, where their memories go to another one."""
+    here = given.get("scope") in (None, Scope.PROJECT)
+    if here and find_project(environment.working_folder(), settings.home).name == settings.project:
+        return list(files)
+    return [one._replace(said_by=None) if one.said_by is SaidBy.FILE else one for one in files]
+
+
+def _advice(paths: Sequence[Path], total: Imported) -> str:
+    """Return how to approve at once all that waits of an import, empty where nothing does."""
+    if not total.waiting:
+        return ""
+    many = "1 memory waits" if total.waiting == 1 else f"{total.waiting} memories wait"
+    again = "importing the same with `--own` approves them all, if the files are yours"
+    named = [_whole(one.expanduser()) for one in paths]
+    names = [name_of(one) for one in named if one.exists()]
+    if len(names) < len(named) or len(names) > _MOST_SOURCES or _ROOT in names:
+        return f"{many} for a decision: {again}."
+    sources = " ".join(f"--source {shlex.quote(one)}" for one in names)
+    return f"{many} for a decision: `recollect inbox {sources} --as approve` approves them all. Or {again}."
 
 
 def _end(total: Imported, *, stopped: bool) -> None:
@@ -269,22 +299,26 @@ def _imported_json(
     importing: Import, found: FoundPaths, typed: Mapping[Path, Path], *, stopped: bool
 ) -> dict[str, Any]:
     """Return what became of it all as JSON, with paths as they were `typed`; not `complete` if it was interrupted."""
-    files = [
-        {"file": str(typed.get(one.source.path, one.source.path)), "format": str(one.source.format)}
-        | public_json(Imported, one.done())
-        for one in importing.files
-    ]
+    files = [_described(one.source, typed) | public_json(Imported, one.done()) for one in importing.files]
     total = public_json(Imported, importing.total())
     total.pop("problems")
     return {"complete": not stopped, "total": total, "skipped": dict(found.skipped), "files": files}
 
 
-def _print_imported(importing: Import, found: FoundPaths, *, dry_run: bool) -> None:
+def _described(source: FoundFile, typed: Mapping[Path, Path]) -> dict[str, Any]:
+    """Return a file as it was `typed`, of an archive also the member; a file that cannot be read has no format."""
+    member = {"member": source.member} if source.member else {}
+    return (
+        {"file": str(typed.get(source.path, source.path))} | member | {"format": source.format and str(source.format)}
+    )
+
+
+def _print_imported(importing: Import, found: FoundPaths, advice: str) -> None:
     """Print a table of formats and one of files, what was passed over, and each problem in a line."""
-    title = "What would happen" if dry_run else ""
+    title = "What would happen" if importing.dry_run else ""
     formats: dict[str, list[FileImport]] = {}
     for one in importing.files:
-        formats.setdefault(str(one.source.format), []).append(one)
+        formats.setdefault(_format_of(one), []).append(one)
     names = [name.capitalize() for name in IMPORT_COUNTS]
     if len(importing.files) > 1:
         rows = [[name, str(len(files)), *_sums(files)] for name, files in formats.items()]
@@ -292,7 +326,7 @@ def _print_imported(importing: Import, found: FoundPaths, *, dry_run: bool) -> N
         out.print()
         title = ""
     listed = sorted(importing.files, key=lambda one: not one.problems)[:_LISTED]  # those with problems first
-    rows = [[one.source.name, str(one.source.format), *_sums([one])] for one in listed]
+    rows = [[one.source.name, _format_of(one), *_sums([one])] for one in listed]
     render.print_rows(rows, "File", "Format", *names, title=title)
     if len(importing.files) > _LISTED:
         _say(f"{len(importing.files) - _LISTED} more files; `--json` shows them.")
@@ -307,6 +341,12 @@ def _print_imported(importing: Import, found: FoundPaths, *, dry_run: bool) -> N
     if len(problems) > _LISTED:
         _say(f"{len(problems) - _LISTED} more problems; `--json` shows them.")
     _say(total.message)
+    if advice:
+        _say(advice)
+
+
+def _format_of(file: FileImport) -> str:
+    return str(file.source.format or "cannot be read")
 
 
 def _sums(files: Sequence[FileImport]) -> list[str]:

@@ -30,6 +30,7 @@ from recollect.doors.http.local import Command, LocalAccess
 from recollect.doors.http.messages import to_recollect_error
 from recollect.errors import DaemonUnreachable
 from recollect.settings import Settings
+from recollect.store.ownership import unwritable
 
 log = logging.getLogger(__name__)
 
@@ -202,7 +203,7 @@ def log_to_file(settings: Settings) -> None:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         handler = RotatingFileHandler(path, maxBytes=1_000_000, backupCount=3, encoding="utf-8")
     except OSError as error:
-        raise to_recollect_error(error) from None
+        raise unwritable(settings.folder, error) from None
     form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
     logging.basicConfig(handlers=[handler], level=logging.INFO, format=form)
     logging.raiseExceptions = False  # on a full disk

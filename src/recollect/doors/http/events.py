@@ -14,7 +14,7 @@ from datetime import datetime
 from functools import partial
 from typing import Any, Final, NamedTuple
 
-from recollect.domain.lifecycle import Injection
+from recollect.domain.lifecycle import Injection, StartSession
 from recollect.domain.verbs import BY_NAME, PARTS, Verb
 from recollect.doors.http.messages import to_recollect_error
 from recollect.errors import InvalidInput
@@ -46,11 +46,15 @@ _ANSWERS: Final = {
 
 
 class Event(NamedTuple):
-    """What an event is run with: its fields, the user, and `run`, which runs an operation by name for its client."""
+    """What an event is run with: its fields, the user, and `run`, which runs an operation by name for its client.
+
+    `former` are the names that the project of its folder had before, which the start of a session tells of.
+    """
 
     fields: dict[str, Any]
     user: str
     run: Callable[..., Any]
+    former: tuple[str, ...] = ()
 
 
 class Taken(NamedTuple):
@@ -83,6 +87,8 @@ class Events:
         none, or one that is still to come. Raises `InvalidInput` for a wrong field.
         """
         fields = event.fields | {"at": _time(event.fields.get("at"), now)}
+        if event.former and name == StartSession.event:
+            fields["former_projects"] = event.former
         operation_of(name).request(**fields)
         found = event.run(_ANSWERS[name], **fields) if name in _ANSWERS and not late else Injection()
         taken = OPERATIONS[name] == _ANSWERS.get(name) or self._put(name, event, fields, event_id)

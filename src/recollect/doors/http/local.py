@@ -45,7 +45,7 @@ from recollect.doors.web import PAGE
 from recollect.doors.web.entry import Browser
 from recollect.errors import Forbidden, InvalidInput, ModelMismatch, RecollectError, Unauthorized
 from recollect.memory.upkeep import reindex
-from recollect.projects import NAMES
+from recollect.projects import NAMES, former_names
 from recollect.sessions.project_settings import narrowed, settings_in
 from recollect.settings import Settings
 from recollect.text.prompts import is_typed_by_transcript
@@ -187,7 +187,12 @@ class LocalAccess(Access, Asker):
         reads = self.app.capabilities.chat is not None and settings_in(folder, self._lifecycle_for(settings)).capture
         if isinstance(transcript, str) and reads:
             self.app.ask_later(partial(extract_from, Path(transcript), run))
-        return Event({"folder": folder} | fields, settings.caller.user, run)
+        return Event(
+            {"folder": folder} | fields,
+            settings.caller.user,
+            run,
+            former_names(Path(folder), settings.home, settings.project),
+        )
 
     def routes(self, post: Callable[..., Route]) -> list[Route]:
         """Return what a client of this machine asks of the process itself; some is answered at once."""

@@ -14,7 +14,7 @@ from sqlalchemy import Connection, make_url
 from sqlalchemy.exc import DatabaseError, DataError, IntegrityError, InterfaceError, ProgrammingError, TimeoutError
 
 from recollect.errors import StoreUnusable
-from recollect.store.files import usable
+from recollect.store.ownership import unwritable
 from recollect.store.sql.dialect import Dialect
 from recollect.store.sql.postgres import Postgres
 from recollect.store.sql.sqlite import Sqlite
@@ -160,11 +160,13 @@ def is_damage(error: Exception) -> bool:
 
 def open_file(path: Path, connections: int = 8) -> Database:
     """Open the SQLite database at `path`, making its folder; raise `StoreUnusable` when that cannot be."""
-    with usable(f"The data folder {path.parent} cannot be written"):
+    try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with path.open("ab"):
             pass
         path.chmod(0o600)
+    except OSError as error:
+        raise unwritable(path.parent, error) from None
     return Database(f"sqlite:///{path}", connections)
 
 
