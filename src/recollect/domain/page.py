@@ -12,7 +12,7 @@ from recollect.domain import fields
 from recollect.domain.answer import LAZY, Answer, Id
 from recollect.domain.enums import Order, Standing
 from recollect.domain.fields import blank_to_none, lower
-from recollect.domain.lifecycle import ShownObservation
+from recollect.domain.lifecycle import ListSessions, SessionSummary, ShownObservation
 from recollect.domain.requests import Filters, Levels, ReadAccess
 from recollect.domain.results import JournalEntry, MemoryPreview
 
@@ -62,6 +62,25 @@ class ReadMap(Filters):
 
     query: fields.Label = Field(default=None, description="Only what a search finds")
     limit: Annotated[fields.Whole, Field(ge=1, le=MOST_PLACES)] = Field(default=500, description="How many memories")
+
+
+class GlanceAtSessions(ListSessions):
+    """Which of your sessions to list by their first prompts."""
+
+    everywhere: bool = Field(default=False, description="Also in your other projects")
+
+
+class ReadNearPairs(ReadAccess):
+    """Which pairs of memories say nearly the same, the nearest first."""
+
+    limit: fields.Limit = 20
+
+
+class ReplaceMemory(Levels):
+    """Which memory gives its place to another one that is stored."""
+
+    id: fields.Id
+    by: fields.Id
 
 
 class UsesOf(ReadAccess):
@@ -135,6 +154,43 @@ class Use(Answer):
     agent: str
     session_id: str
     event: ShownObservation | None = None
+
+
+@dataclass(frozen=True, config=LAZY)
+class NearPair(Answer):
+    """Two memories that say nearly the same, the cosine of their best chunks (-1–1), and what both say together."""
+
+    older: MemoryPreview
+    newer: MemoryPreview
+    cosine: float
+    merged: str
+
+
+@dataclass(frozen=True, config=LAZY)
+class NearPairs(Answer):
+    """Pairs of memories that say nearly the same, and how many such pairs there are."""
+
+    pairs: tuple[NearPair, ...]
+    total: int
+
+
+@dataclass(frozen=True, config=LAZY)
+class SessionGlance(Answer):
+    """A session, its project, its first prompt as far as that was kept, and the first memories that it made."""
+
+    session: SessionSummary
+    project: str
+    prompt: str
+    learnt: tuple[MemoryPreview, ...]
+    learnt_count: int
+
+
+@dataclass(frozen=True, config=LAZY)
+class SessionGlances(Answer):
+    """A page of sessions, the latest first, and how many there are."""
+
+    sessions: tuple[SessionGlance, ...]
+    total: int
 
 
 @dataclass(frozen=True, config=LAZY)

@@ -67,6 +67,8 @@ class Browser:
     expires: float = field(default_factory=lambda: time.monotonic() + LIFE)
     name: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     """What its cookie holds."""
+    folder: str = ""
+    """The folder in which the page was opened; its project is that of `place`."""
     message: str = ""
     changes: OrderedDict[str, Undo] = field(default_factory=OrderedDict)
     said: str = ""

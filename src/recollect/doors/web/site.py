@@ -25,7 +25,7 @@ from starlette.types import Receive, Scope, Send
 from recollect import __version__
 from recollect.doors.http.entrance import Access
 from recollect.doors.http.messages import JSON, answered, failed, to_recollect_error
-from recollect.doors.web import PAGE, actions, drawings, inbox, memories, reports, sessions, words
+from recollect.doors.web import PAGE, actions, drawings, inbox, memories, near, reports, sessions, today, words, zones
 from recollect.doors.web.entry import COOKIE, LIFE, Browser, own_address
 from recollect.doors.web.visit import Done, Shown, Visit
 from recollect.errors import Forbidden, InvalidInput, NotFound, RecollectError, TooLarge, Unauthorized
@@ -56,7 +56,7 @@ class Screen(NamedTuple):
 
 
 SCREENS: Final = (
-    Screen("/", memories.search, name="Search"),
+    Screen("/", today.opened, name="Today"),
     Screen("/browse", memories.browse, name="Browse"),
     Screen("/memory/{id}", memories.one),
     Screen("/memory/{id}/edit", memories.edit, actions.edit),
@@ -64,6 +64,7 @@ SCREENS: Final = (
     Screen("/act", actions.confirm, actions.act),
     Screen("/undo", None, actions.undo),
     Screen("/inbox", inbox.listed, inbox.decide, "Inbox"),
+    Screen("/near", near.listed, near.decide, "Duplicates"),
     Screen("/sessions", sessions.listed, name="Sessions"),
     Screen("/session", sessions.one, sessions.correct),
     Screen("/graph", drawings.graph, name="Graph"),
@@ -102,6 +103,7 @@ class Site:
                 Route("/open", self._open),
                 Route("/sign-in", self._sign_in, methods=["GET", "POST"]),
                 Route("/sign-out", self._sign_out, methods=["POST"]),
+                Route("/zone", self._zone, methods=["POST"]),
                 Route("/static/{name}", self._file),
             ],
             redirect_slashes=False,
@@ -135,7 +137,8 @@ class Site:
         if browser is not None and request.method == "POST" and not browser.sent(form.get("token", "")):
             raise Forbidden("This form is from another sign-in: go back, load the page again, and send it once more.")
         path, query = request.url.path, request.query_params
-        visit = Visit(self._access, self._checkup, asker, browser, path, query, form, request.path_params)
+        zone = zones.zone_named(request.cookies.get(zones.COOKIE, ""))
+        visit = Visit(self._access, self._checkup, asker, browser, path, query, form, request.path_params, zone)
         return await run_sync(self._worked, screen, visit, request)
 
     def _worked(self, screen: Screen, visit: Visit, request: Request) -> Response:
@@ -173,6 +176,8 @@ class Site:
             undo = browser.changes.get(browser.said) if message else None
         template = self._templates.get_template(found.template)
         common: dict[str, Any] = {"visit": visit, "message": message, "undo": undo, "error": None, "waiting": 0}
+        zone = visit.zone if visit is not None else None
+        common |= {"_zone": zone, "_zone_words": zones.zone_words(zone, self._access.app.clock())}
         if visit is not None and visit.browser is not None:
             common |= {"places": reports.places(visit), "waiting": inbox.waiting(visit)}
         body = template.render(common | found.data)
@@ -234,6 +239,17 @@ class Site:
         response = RedirectResponse(f"{PAGE}/sign-in", 303)
         response.delete_cookie(COOKIE, path=PAGE)
         return _secured(response)
+
+    async def _zone(self, request: Request) -> Response:
+        """Keep the time zone of a browser in a cookie; it is told by a script, which then shows the screen anew."""
+        browser: Browser | None = getattr(request.state, "browser", None)
+        form = _form(await request.body())
+        if browser is None or not browser.sent(form.get("token", "")):
+            raise Forbidden("This form is from another sign-in: load the page again.")
+        zone = zones.zone_told(form.get("zone", ""))
+        response = _secured(Response(status_code=204))
+        response.set_cookie(zones.COOKIE, zone.key, zones.LIFE, path=PAGE, httponly=True, samesite="lax")
+        return response
 
     async def _file(self, request: Request) -> Response:
         name = request.path_params["name"]

@@ -7,14 +7,29 @@ from typing import Any, Final
 
 from recollect.app import App
 from recollect.domain.fields import Request
-from recollect.domain.page import Browse, Facets, ReadGraph, ReadJournal, ReadMap, SetStanding, UsesOf
-from recollect.domain.requests import Caller
+from recollect.domain.lifecycle import StartSession
+from recollect.domain.page import (
+    Browse,
+    Facets,
+    GlanceAtSessions,
+    ReadGraph,
+    ReadJournal,
+    ReadMap,
+    ReadNearPairs,
+    ReplaceMemory,
+    SetStanding,
+    UsesOf,
+)
+from recollect.domain.requests import Caller, Query
 from recollect.domain.review import Inbox
 from recollect.doors import handlers
 from recollect.memory.inbox import count_waiting
 from recollect.memory.move import set_standing
+from recollect.memory.near import near_pairs, replace_memory
 from recollect.memory.overview import browse, facets, read_graph, read_journal, read_map
-from recollect.sessions.session_state import uses_of
+from recollect.search.recall import recall_uncounted
+from recollect.sessions.pipeline import preview_start
+from recollect.sessions.session_state import glance_at_sessions, uses_of
 
 PAGE: Final[dict[str, tuple[type[Request], Callable[..., Any]]]] = {
     run.__name__: (request, run)
@@ -27,6 +42,11 @@ PAGE: Final[dict[str, tuple[type[Request], Callable[..., Any]]]] = {
         (ReadGraph, read_graph),
         (ReadMap, read_map),
         (SetStanding, set_standing),
+        (Query, recall_uncounted),
+        (StartSession, preview_start),
+        (ReadNearPairs, near_pairs),
+        (ReplaceMemory, replace_memory),
+        (GlanceAtSessions, glance_at_sessions),
     )
 }
 """The request of each, and what runs it."""

@@ -107,15 +107,20 @@ class SqlVectors:
         stacked = self._stacked(ids)
         return {(one, two): float((stacked[one] @ stacked[two].T).max()) for one, two in combinations(stacked, 2)}
 
-    def alike(self, ids: Sequence[int], least: float) -> set[tuple[int, int]]:
-        """Return the pairs of memories, the lower id first, of which two chunks have a cosine of at least `least`."""
+    def near_pairs(self, ids: Sequence[int], least: float) -> dict[tuple[int, int], float]:
+        """Return the pairs of memories, the lower id first, whose best chunks have a cosine of at least `least`."""
         stacked = self._stacked(ids)
         if not stacked:
-            return set()
+            return {}
         owners = np.repeat(list(stacked), [len(some) for some in stacked.values()])
         whole = np.concatenate(list(stacked.values()))
-        found = (owners[places].tolist() for places in np.nonzero(whole @ whole.T >= least))
-        return {(one, two) for one, two in zip(*found, strict=True) if one < two}
+        cosines = whole @ whole.T
+        found: dict[tuple[int, int], float] = {}
+        for row, column in zip(*np.nonzero(cosines >= least), strict=True):
+            one, two = int(owners[row]), int(owners[column])
+            if one < two:
+                found[one, two] = max(float(cosines[row, column]), found.get((one, two), least))
+        return found
 
     def _stacked(self, ids: Sequence[int]) -> dict[int, Matrix]:
         """Return the vectors of each memory that has any of our model's size."""
