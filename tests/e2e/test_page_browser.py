@@ -159,7 +159,7 @@ def test_a_memory_is_put_right(browse: Any, harbour: Place, scripts: bool) -> No
     expect(page.get_by_role("meter").first).to_be_visible()
     page.get_by_text("Why: found by").first.click()
     expect(page.get_by_text("how well it matches").first).to_be_visible()
-    page.locator(f'h3 a[href*="memory/{made}?"]').click()
+    page.locator(f'a.what[href*="memory/{made}?"]').click()
     page.get_by_role("link", name="Edit").click()
     page.get_by_role("textbox", name="Text", exact=True).fill("The quay was rebuilt in basalt.")
     page.get_by_role("button", name="Save").click()
@@ -258,24 +258,6 @@ def test_the_inbox_is_decided(browse: Any, harbour: Place, scripts: bool) -> Non
     assert seen.errors == []
 
 
-def test_drawings_lead_to_memories(browse: Any) -> None:
-    """A dot of the map and a node of the graph are links; a map can be of a search alone."""
-    seen = browse()
-    seen.go("map")
-    dots = seen.page.locator(".drawing svg a").count()
-    assert dots > 20
-    seen.page.get_by_label("Only what a search finds").fill("crane and radar")
-    seen.page.get_by_role("button", name="Draw").click()
-    expect(seen.page).to_have_url(re.compile(r"q=crane"))
-    seen.page.locator(".drawing svg a").first.click(force=True)
-    expect(seen.page).to_have_url(re.compile(r"/page/memory/\d+"))
-    seen.go("graph")
-    seen.page.get_by_label("Around a name").fill("Grace Hopper")
-    seen.page.get_by_role("button", name="Draw").click()
-    expect(seen.page.locator(".drawing text", has_text="Grace Hopper")).to_be_visible()
-    assert 3 <= seen.page.locator(".drawing svg a").count() <= 200
-
-
 def test_a_memory_goes_round(browse: Any, harbour: Place) -> None:
     """The first visit stores a test memory, finds it and forgets it."""
     seen = browse()
@@ -311,7 +293,7 @@ def test_the_keyboard_is_enough(browse: Any, harbour: Place) -> None:
     _tab_to(page, page.get_by_role("searchbox"))
     page.keyboard.type("when is the foghorn tested")
     page.keyboard.press("Enter")
-    link = page.locator(f'h3 a[href*="memory/{made}?"]')
+    link = page.locator(f'a.what[href*="memory/{made}?"]')
     expect(link).to_be_visible()
     expect(page.get_by_role("searchbox")).to_be_focused()
     _tab_to(page, link)

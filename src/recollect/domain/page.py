@@ -1,4 +1,4 @@
-"""What only the page asks: pages of memories with counts, what is connected, places in a map, and a standing."""
+"""What only the page asks: pages of memories with counts, near duplicates, sessions at a glance, and a standing."""
 
 from __future__ import annotations
 
@@ -15,10 +15,6 @@ from recollect.domain.fields import blank_to_none, lower
 from recollect.domain.lifecycle import ListSessions, SessionSummary, ShownObservation
 from recollect.domain.requests import Filters, Levels, ReadAccess
 from recollect.domain.results import JournalEntry, MemoryPreview
-
-MOST_NODES = 200
-MOST_PLACES = 500
-"""How many memories a graph and a map show at most."""
 
 
 class Browse(Filters):
@@ -50,20 +46,6 @@ class ReadJournal(ReadAccess):
     limit: fields.Limit = 50
 
 
-class ReadGraph(Filters):
-    """What is connected: around a memory or an entity, else the entities and facts of the newest memories."""
-
-    id: fields.Label = Field(default=None, description="Memory in the middle")
-    limit: Annotated[fields.Whole, Field(ge=1, le=MOST_NODES)] = Field(default=120, description="How many nodes")
-
-
-class ReadMap(Filters):
-    """Memories in two dimensions, near each other where they say alike; the newest, or the hits of a search."""
-
-    query: fields.Label = Field(default=None, description="Only what a search finds")
-    limit: Annotated[fields.Whole, Field(ge=1, le=MOST_PLACES)] = Field(default=500, description="How many memories")
-
-
 class GlanceAtSessions(ListSessions):
     """Which of your sessions to list by their first prompts."""
 
@@ -81,6 +63,14 @@ class ReplaceMemory(Levels):
 
     id: fields.Id
     by: fields.Id
+
+
+class TellApart(Levels):
+    """Which two memories are no duplicates, however near; with `undo` they may be again."""
+
+    id: fields.Id
+    other: fields.Id
+    undo: bool = False
 
 
 class UsesOf(ReadAccess):
@@ -191,48 +181,3 @@ class SessionGlances(Answer):
 
     sessions: tuple[SessionGlance, ...]
     total: int
-
-
-@dataclass(frozen=True, config=LAZY)
-class Node(Answer):
-    """A memory, an entity or the end of a fact in a graph."""
-
-    name: str
-    kind: str
-    label: str
-
-
-@dataclass(frozen=True, config=LAZY)
-class Edge(Answer):
-    """What connects two nodes: their places in the list of nodes, and how they are connected."""
-
-    one: int
-    two: int
-    label: str = ""
-
-
-@dataclass(frozen=True, config=LAZY)
-class Graph(Answer):
-    """Nodes and what connects them; `left_out` counts what did not fit."""
-
-    nodes: tuple[Node, ...]
-    edges: tuple[Edge, ...]
-    left_out: int = 0
-
-
-@dataclass(frozen=True, config=LAZY)
-class Placed(Answer):
-    """A memory in a map, at two numbers of 0–1."""
-
-    memory: MemoryPreview
-    x: float
-    y: float
-
-
-@dataclass(frozen=True, config=LAZY)
-class VectorMap(Answer):
-    """Memories in two dimensions, the share (0–1) of their differences that these show, and how many have no place."""
-
-    places: tuple[Placed, ...]
-    shown: float
-    waiting: int = 0

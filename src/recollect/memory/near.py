@@ -1,4 +1,4 @@
-"""Near duplicates: pairs of stored memories that say nearly the same, and one of a pair put in the place of the other."""
+"""Near duplicates: pairs of stored memories that say nearly the same, and what a person decides about a pair."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 from recollect.app import App
 from recollect.domain.enums import OF_SESSION, Order
-from recollect.domain.page import NearPair, NearPairs, ReadNearPairs, ReplaceMemory
+from recollect.domain.page import NearPair, NearPairs, ReadNearPairs, ReplaceMemory, TellApart
 from recollect.domain.requests import Caller, Filters
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.errors import InvalidInput, NotFound
@@ -28,7 +28,9 @@ def near_pairs(app: App, request: ReadNearPairs, caller: Caller) -> NearPairs:
     writable = {caller.namespace(scope) for scope in caller.writes}
     with app.records.snapshot():
         ids = app.records.page_after(view, Order.NEWEST, None, _LOOKED_AT)[0]
-        cosines = app.vectors.near_pairs(ids, app.embedder.card.near)
+        near = app.vectors.near_pairs(ids, app.embedder.card.near)
+        apart = app.records.told_apart(list({one for pair in near for one in pair}))
+        cosines = {pair: cosine for pair, cosine in near.items() if pair not in apart}
         found = app.records.load({one for pair in cosines for one in pair}, view)
     taken: set[int] = set()
     pairs: list[NearPair] = []
@@ -54,23 +56,48 @@ def replace_memory(app: App, request: ReplaceMemory, caller: Caller, *, request_
     same or lie in two namespaces.
     """
     del request_id  # a second request finds the memory replaced
-    ids = [parse_id(one) for one in (request.id, request.by)]
-    levels = levels_of(request, caller)
-    homes = [app.records.namespace_of(one, caller.namespaces(), levels) if one else None for one in ids]
-    for name, home in zip((request.id, request.by), homes, strict=True):
-        if home is None:
-            raise NotFound(f"Memory {name} not found.")
-    if ids[0] == ids[1] or homes[0] != homes[1]:
-        raise InvalidInput("by", "Invalid by: Must be another memory of the same scope")
-    with app.records.writing(caller.writable(homes[0] or ""), caller.user, allowed_levels(request)) as transaction:
-        for number in ids:
-            memory = transaction.by_id(number or 0)
+    namespace, goes, stays = _pair(app, request, request.by, caller)
+    with app.records.writing(caller.writable(namespace), caller.user, allowed_levels(request)) as transaction:
+        for number in (goes, stays):
+            memory = transaction.by_id(number)
             if memory is None or not _is_in_sight(app, memory):
                 raise NotFound(f"Memory {number} is not in sight any more.")
-        transaction.supersede(ids[0] or 0, by=ids[1] or 0)
+        transaction.supersede(goes, by=stays)
     app.records.request_sync()
-    note = f"Memory {request.id} is replaced by memory {request.by}, and hidden."
-    return Outcome(WriteStatus.UPDATED, str(ids[1]), (note,))
+    note = f"Memory {goes} is replaced by memory {stays}, and hidden."
+    return Outcome(WriteStatus.UPDATED, str(stays), (note,))
+
+
+def tell_apart(app: App, request: TellApart, caller: Caller, *, request_id: str = "") -> Outcome:
+    """Note that two memories are no duplicates, so that `near_pairs` does not name them as a pair any more.
+
+    Raises what `replace_memory` raises.
+    """
+    del request_id  # a second request changes nothing more
+    namespace, number, other = _pair(app, request, request.other, caller)
+    with app.records.writing(caller.writable(namespace), caller.user, allowed_levels(request)) as transaction:
+        memory = transaction.by_id(number)
+        if memory is None or not _is_in_sight(app, memory):
+            raise NotFound(f"Memory {number} is not in sight any more.")
+        transaction.tell_apart(memory, other, undo=request.undo)
+    return Outcome(WriteStatus.UPDATED, str(number))
+
+
+def _pair(app: App, request: ReplaceMemory | TellApart, other: str, caller: Caller) -> tuple[str, int, int]:
+    """Return the namespace of two memories, and their numbers."""
+    levels = levels_of(request, caller)
+    numbers: list[int] = []
+    homes: set[str] = set()
+    for one in (request.id, other):
+        number = parse_id(one)
+        home = app.records.namespace_of(number, caller.namespaces(), levels) if number else None
+        if number is None or home is None:
+            raise NotFound(f"Memory {one} not found.")
+        numbers.append(number)
+        homes.add(home)
+    if len(homes) > 1 or numbers[0] == numbers[1]:
+        raise InvalidInput("id", "Invalid id: Must be two memories of the same scope")
+    return homes.pop(), numbers[0], numbers[1]
 
 
 def _is_in_sight(app: App, memory: Memory) -> bool:

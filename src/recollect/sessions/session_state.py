@@ -204,7 +204,7 @@ def glance_at_sessions(app: App, request: GlanceAtSessions, caller: Caller) -> S
             _summary(one),
             project_of(one.project),
             _prompt(prompts.get(one.id), memories),
-            _learnt(few.get(one.id, ()), memories),
+            _learnt(few.get(one.id, ()), memories, prompts.get(one.id)),
             len(kept.get(one.id, ())),
         )
         for one in sessions
@@ -220,9 +220,10 @@ def _prompt(one: Observation | None, memories: Mapping[int, Memory]) -> str:
     return memory.content if memory is not None else one.summary
 
 
-def _learnt(ids: Iterable[int], memories: Mapping[int, Memory]) -> tuple[Memory, ...]:
-    """Return what a session learnt as it stands now: what was stored, then rules, then other drafts."""
-    now = (memories[one].superseded_by or one for one in ids if one in memories)
+def _learnt(ids: Iterable[int], memories: Mapping[int, Memory], prompt: Observation | None) -> tuple[Memory, ...]:
+    """Return what a session learnt beside its first prompt, as it is now: stored memories, then rules, then drafts."""
+    first = prompt.memory_id if prompt is not None else None
+    now = (memories[one].superseded_by or one for one in ids if one in memories and one != first)
     found = (memories[one] for one in dict.fromkeys(now) if one in memories)
     current = [one for one in found if permitted(one) and one.type not in OF_SESSION]
     return tuple(sorted(current, key=lambda one: (one.is_draft, not one.is_rule))[:_LEARNT])
@@ -236,9 +237,10 @@ def show_session(app: App, request: ShowSession, caller: Caller) -> ShownSession
     ids = {one.memory_id for one in observations if one.memory_id}
     memories = app.records.load(ids, unfiltered(app, ReadAccess(), caller))
     state = state_of(session.state)
-    topics = tuple(f"{one.at:%Y-%m-%d %H:%M} {', '.join(one.keywords)}" for one in state.boundaries)
+    topics = tuple((one.at, ", ".join(one.keywords)) for one in state.boundaries)
+    told = tuple(f"{at:%Y-%m-%d %H:%M} {words}" for at, words in topics)
     shown = tuple(_shown(one, memories.get(one.memory_id or 0)) for one in observations)
-    return ShownSession(_summary(session), shown, len(every), topics, state.failures, state.injections)
+    return ShownSession(_summary(session), shown, len(every), told, state.failures, state.injections, topics)
 
 
 def uses_of(app: App, request: UsesOf, caller: Caller) -> tuple[Use, ...]:

@@ -230,7 +230,7 @@ class LocalAccess(Access, Asker):
         }
 
     def _page_address(self, asked: Asked) -> dict[str, Any]:
-        """Return a one-time address that lets a browser in as the caller that the body names, from a folder of theirs."""
+        """Return a one-time address that lets a browser in as the caller, and from the folder, that the body names."""
         caller = Caller(**{name: value for name, value in asked.body.items() if name != "folder"})
         place = {"user": caller.user, "team": caller.team, "project": caller.project}
         folder = str(asked.body.get("folder", ""))

@@ -1,4 +1,4 @@
-"""Who said a memory, and through what, in words such as "you" and "Claude Code, from the output of a command"."""
+"""Who said a memory, and through what, in words such as "you" and "Claude Code, from a command"."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FROM: Final[Mapping[SaidBy, str]] = {
     SaidBy.ASSISTANT: "with its memory tool",
     SaidBy.REPORT: "in a report",
     SaidBy.FILE: "from a file",
-    SaidBy.COMMAND: "from the output of a command",
+    SaidBy.COMMAND: "from a command",
     SaidBy.FOREIGN_FILE: "from a file outside the project",
     SaidBy.TOOL: "from another tool",
     SaidBy.WEB: "from a web page",
@@ -38,8 +38,8 @@ def who(memory: Memory, user: str, agent: str = "") -> str:
     """Return who said a memory and through what, to this `user`; `agent` is the one whose session it belongs to."""
     person = "you" if memory.author == user else memory.author
     machine = agent_title(agent) + ("" if memory.author == user else f" of {memory.author}")
-    if memory.type in _SUMMARIES:
-        return f"{machine}, {_SUMMARIES[memory.type]}"
+    if memory.type is not None and (summed_up := _SUMMARIES.get(memory.type)):
+        return f"{machine}, {summed_up}"
     if memory.source is Source.IMPORT:
         return f"{person}, by an import"
     said_by = memory.stamp.said_by

@@ -13,7 +13,7 @@ from recollect.doors.web.words import differences
 from recollect.errors import InvalidInput
 from recollect.memory.duplicates import LABELS
 
-_CHOICES: Final = ("newer", "older", "merge")
+_CHOICES: Final = ("newer", "older", "merge", "apart")
 
 
 def listed(visit: Visit) -> Shown:
@@ -33,11 +33,16 @@ def decide(visit: Visit) -> Done:
     if do not in _CHOICES:
         raise InvalidInput("do", f"Invalid do: Must be one of {', '.join(_CHOICES)}")
     older, newer = (found(visit, visit.said(name)) for name in ("older", "newer"))
+    if do == "apart":
+        pair = {"id": str(newer.id), "other": str(older.id)}
+        outcome: Outcome = visit.run("tell_apart", **pair, **visit.levels)
+        undo = Undo([visit.step("tell_apart", **pair, undo=True)], "They may be duplicates again.")
+        return Done(visit.back("near"), "Both stay as they are.", undo, {"outcome": outcome})
     stays, goes = (older, newer) if do == "older" else (newer, older)
     steps = []
     if do == "merge":
         changed = _merged_fields(visit, older, newer)
-        outcome: Outcome = visit.run("remember", id=str(newer.id), **visit.levels, **changed)
+        visit.run("remember", id=str(newer.id), **visit.levels, **changed)
         kept = sorted(set(found(visit, str(newer.id)).merged_from) - set(newer.merged_from))
         before = {name: _value(newer, name) for name in changed}
         steps = [visit.step("update_memory", id=str(newer.id), **before)]

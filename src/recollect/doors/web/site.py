@@ -25,7 +25,7 @@ from starlette.types import Receive, Scope, Send
 from recollect import __version__
 from recollect.doors.http.entrance import Access
 from recollect.doors.http.messages import JSON, answered, failed, to_recollect_error
-from recollect.doors.web import PAGE, actions, drawings, inbox, memories, near, reports, sessions, today, words, zones
+from recollect.doors.web import PAGE, actions, inbox, memories, near, reports, sessions, today, words, zones
 from recollect.doors.web.entry import COOKIE, LIFE, Browser, own_address
 from recollect.doors.web.visit import Done, Shown, Visit
 from recollect.errors import Forbidden, InvalidInput, NotFound, RecollectError, TooLarge, Unauthorized
@@ -67,8 +67,6 @@ SCREENS: Final = (
     Screen("/near", near.listed, near.decide, "Duplicates"),
     Screen("/sessions", sessions.listed, name="Sessions"),
     Screen("/session", sessions.one, sessions.correct),
-    Screen("/graph", drawings.graph, name="Graph"),
-    Screen("/map", drawings.vector_map, name="Map"),
     Screen("/journal", reports.journal, name="Journal"),
     Screen("/health", reports.health, reports.check_up, "Health"),
     Screen("/team", reports.team, reports.administer, "Team"),

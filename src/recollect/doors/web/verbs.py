@@ -12,12 +12,11 @@ from recollect.domain.page import (
     Browse,
     Facets,
     GlanceAtSessions,
-    ReadGraph,
     ReadJournal,
-    ReadMap,
     ReadNearPairs,
     ReplaceMemory,
     SetStanding,
+    TellApart,
     UsesOf,
 )
 from recollect.domain.requests import Caller, Query
@@ -25,8 +24,8 @@ from recollect.domain.review import Inbox
 from recollect.doors import handlers
 from recollect.memory.inbox import count_waiting
 from recollect.memory.move import set_standing
-from recollect.memory.near import near_pairs, replace_memory
-from recollect.memory.overview import browse, facets, read_graph, read_journal, read_map
+from recollect.memory.near import near_pairs, replace_memory, tell_apart
+from recollect.memory.overview import browse, facets, read_journal
 from recollect.search.recall import recall_uncounted
 from recollect.sessions.pipeline import preview_start
 from recollect.sessions.session_state import glance_at_sessions, uses_of
@@ -39,13 +38,12 @@ PAGE: Final[dict[str, tuple[type[Request], Callable[..., Any]]]] = {
         (Inbox, count_waiting),
         (UsesOf, uses_of),
         (ReadJournal, read_journal),
-        (ReadGraph, read_graph),
-        (ReadMap, read_map),
         (SetStanding, set_standing),
         (Query, recall_uncounted),
         (StartSession, preview_start),
         (ReadNearPairs, near_pairs),
         (ReplaceMemory, replace_memory),
+        (TellApart, tell_apart),
         (GlanceAtSessions, glance_at_sessions),
     )
 }

@@ -1,4 +1,4 @@
-"""The time zone in which the page shows times: that of the browser, or that of this machine while no browser told one."""
+"""The time zone of the times on the page: that of the browser, or of this machine where a browser has told none."""
 
 from __future__ import annotations
 

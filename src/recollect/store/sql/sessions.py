@@ -40,7 +40,7 @@ from recollect.store.sql.dialect import count, insert_all, select_in
 from recollect.store.sql.facts import Transaction
 from recollect.store.sql.mapping import standing_of
 from recollect.store.sql.tables import consolidation, label, level_of, memory, observation, session, usage
-from recollect.store.sql.visibility import STANDING, inside, namespace_ids, of_levels, shown
+from recollect.store.sql.visibility import APART, STANDING, inside, namespace_ids, of_levels, shown
 
 _SESSION: Final = tuple(Session.model_fields)
 _OBSERVED: Final = tuple(Observation.model_fields)
@@ -129,7 +129,7 @@ class Sessions:
             return [_session(one) for one in connection.execute(query)], count(connection, session, _own(caller))
 
     def listed_everywhere(self, caller: Caller, limit: int, offset: int) -> tuple[list[Session], int]:
-        """Return a page of the sessions of this user in all their projects, the latest first, and how many there are."""
+        """Return a page of this user's sessions in all projects, the latest first, and how many there are."""
         mine = session.c.owner == caller.namespace(Scope.PERSONAL)
         with self._database.reading() as connection:
             query = select(session).where(mine).order_by(*_LATEST).limit(limit).offset(offset)
@@ -137,13 +137,12 @@ class Sessions:
 
     def first_prompts(self, sessions: Sequence[Session]) -> dict[int, Observation]:
         """Return the first prompt that was noted of each of these sessions, by the number of the session's row."""
-        prompts = observation.c.session_row.in_([one.id for one in sessions])
-        prompts &= observation.c.event == SubmitPrompt.event
-        first = select(observation.c.session_row, func.min(observation.c.number).label("number"))
-        first_ = first.where(prompts).group_by(observation.c.session_row).subquery()
-        here = (observation.c.session_row == first_.c.session_row) & (observation.c.number == first_.c.number)
+        row, number = observation.c.session_row, observation.c.number
+        prompts = row.in_([one.id for one in sessions]) & (observation.c.event == SubmitPrompt.event)
+        first = select(row, func.min(number).label("number")).where(prompts).group_by(row).subquery()
+        here = (row == first.c.session_row) & (number == first.c.number)
         with self._database.reading() as connection:
-            rows = connection.execute(select(observation).join(first_, here))
+            rows = connection.execute(select(observation).join(first, here))
             return {row.session_row: _observed(row) for row in rows}
 
     def kept_ids(self, sessions: Sequence[Session]) -> dict[int, list[int]]:
@@ -391,6 +390,16 @@ class ConsolidationWriting(Transaction):
         if ends:
             self._connection.execute(update(memory).where(memory.c.id == old.id).values(dict.fromkeys(ends)))
         told = {"fields": [*ends, "standing"], "standing": str(standing or "")}
+        self._journal("update", (old.id, old.sensitivity, told))
+
+    def tell_apart(self, old: Memory, other: int, *, undo: bool) -> None:
+        """Note that a memory is no duplicate of another one, or with `undo` that it may be."""
+        mine = (label.c.memory_id == old.id) & (label.c.kind == APART) & (label.c.value == str(other))
+        self._connection.execute(delete(label).where(mine))
+        if not undo:
+            row = {"memory_id": old.id, "kind": APART, "position": other, "value": str(other)}
+            self._connection.execute(insert(label).values(row))
+        told = {"fields": ["apart"], "apart": "" if undo else str(other)}
         self._journal("update", (old.id, old.sensitivity, told))
 
     def consolidate(self, changes: Sequence[tuple[AgingMemory, float, Mark]]) -> None:

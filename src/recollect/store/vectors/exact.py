@@ -36,7 +36,6 @@ _BEST, _GOOD = 20, 60  # memories by cosine
 _CHUNKS_OF_BEST, _CHUNKS_OF_GOOD = 4, 2  # those nearest by cosine; of all other memories one takes part
 
 _MOST_CHUNKS = 1_000_000
-_TURNS = 24  # of the power method
 
 _vector = tables.vector.c
 _chunks = select(_vector.memory_id, _vector.ordinal, _vector.start, _vector.stop, _vector.embedding)
@@ -130,28 +129,6 @@ class SqlVectors:
             whole = {one: [vector for vector in some if len(vector) == size] for one, some in found.items()}
             return {one: np.stack(some) for one, some in whole.items() if some}
         return {}
-
-    def plane(self, ids: Sequence[int]) -> tuple[dict[int, tuple[float, float]], float]:
-        """Return where memories lie in the plane that shows most of their differences, and how much of those (0–1).
-
-        These are the first two principal components of the vectors of their first chunks, each stretched to 0–1. The
-        same vectors give the same map.
-        """
-        stacked = self._stacked(ids)
-        if len(stacked) < 2:
-            return {}, 0.0
-        matrix = np.stack([some[0] for some in stacked.values()])
-        matrix = matrix - matrix.mean(axis=0)
-        first = np.cos(np.outer(np.arange(matrix.shape[1]), (1.0, 2.0))).astype(np.float32)
-        for _ in range(_TURNS):  # each brings both directions nearer to those of the largest differences
-            first = np.linalg.qr(matrix.T @ (matrix @ first))[0]
-        largest = np.take_along_axis(first, np.abs(first).argmax(axis=0)[None], axis=0)
-        points = matrix @ np.where(largest < 0, -first, first)
-        shown, whole = float((points**2).sum()), float((matrix**2).sum())
-        low, high = points.min(axis=0), points.max(axis=0)
-        points = (points - low) / np.where(high > low, high - low, 1.0)
-        places = zip(stacked, points.tolist(), strict=True)
-        return {one: (x, y) for one, (x, y) in places}, shown / whole if whole else 0.0
 
     def best_spans(self, vector: Vector, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
         """Return where the best chunk of each memory lies in its content; a memory without vectors is absent."""
