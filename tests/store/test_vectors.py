@@ -145,6 +145,18 @@ def test_pairs_are_compared_by_their_best_chunks(parts: Any) -> None:
     assert parts.vectors.similarities([]) == parts.vectors.similarities([bare]) == {}
 
 
+def test_near_pairs_are_those_above_a_cosine(parts: Any) -> None:
+    """Of all pairs those come whose best chunks are near enough, with the cosine that `similarities` gives them."""
+    ids = [parts.add(f"fact {number}", chunks=1 + number % 3) for number in range(12)]
+    every = parts.vectors.similarities(ids)
+    least = sorted(every.values())[len(every) // 2]
+    near = {pair: cosine for pair, cosine in every.items() if cosine >= least}
+    assert parts.vectors.near_pairs(ids, least) == {
+        pair: pytest.approx(cosine, abs=1e-5) for pair, cosine in near.items()
+    }
+    assert parts.vectors.near_pairs([], least) == parts.vectors.near_pairs(ids, 1.5) == {}
+
+
 def test_a_damaged_vector_is_in_no_pair(parts: Any) -> None:
     """Vectors of another length, or of no whole number of floats, are left out, and the others are compared."""
     one, two, short, torn = (parts.add(name) for name in ("one", "two", "short", "torn"))

@@ -21,7 +21,8 @@ def near_pairs(app: App, request: ReadNearPairs, caller: Caller) -> NearPairs:
     """Return the memories of which `remember` would name one beside the other, the nearest pairs first.
 
     Each memory is in one pair at most, so that each decision shows what is left. Drafts, summaries of sessions and
-    turns of conversations are left out; both of a pair lie in one namespace that the caller may write. Pairs are found
+    turns of conversations are left out; both of a pair are of one level in one namespace that
+    the caller may write. Pairs are found
     by the stored vectors: what waits for the model is in none.
     """
     view = view_of(app, Filters(**request.model_dump(exclude={"limit"})), caller)
@@ -36,7 +37,7 @@ def near_pairs(app: App, request: ReadNearPairs, caller: Caller) -> NearPairs:
     pairs: list[NearPair] = []
     for pair, cosine in sorted(cosines.items(), key=lambda one: (-one[1], one[0])):
         both = [found[one] for one in pair if one in found and _is_comparable(found[one], writable)]
-        if len(both) == 2 and both[0].namespace == both[1].namespace and taken.isdisjoint(pair):
+        if len({(one.namespace, one.sensitivity) for one in both}) == 1 < len(both) and taken.isdisjoint(pair):
             older, newer = sorted(both, key=lambda one: (one.updated_at, one.id))
             pairs.append(NearPair(older, newer, round(min(cosine, 1.0), 2), merged(older.content, newer.content)))
             taken.update(pair)
