@@ -216,12 +216,13 @@ def test_the_next_session_is_put_right(browse: Any, harbour: Place, scripts: boo
 @pytest.mark.parametrize("scripts", [True, False], ids=["javascript", "plain"])
 def test_near_duplicates_are_merged_by_one_click(browse: Any, harbour: Place, scripts: bool) -> None:
     """Both texts stand side by side; one click merges them, another keeps the newer, and each is undone."""
-    old = harbour.remember(f"The {scripts} pilot boat fills up with diesel at pier 3.")
-    new = harbour.remember(f"The {scripts} pilot boat fills up with diesel at pier 5 since April.")
+    what = "pilot boat fills up with diesel" if scripts else "choir of the sailors rehearses"
+    old = harbour.remember(f"The {what} at pier 3.")
+    new = harbour.remember(f"The {what} at pier 5 since April.")
     seen = browse(scripts)
     page = seen.page
     page.get_by_role("navigation", name="Screens").get_by_role("link", name="Duplicates").click()
-    pair = page.locator("article.pair", has_text=f"{scripts} pilot boat")
+    pair = page.locator("article.pair", has_text=what)
     expect(pair).to_contain_text("at pier 3")
     expect(pair).to_contain_text("at pier 5")
     for button, said in (

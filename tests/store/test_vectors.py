@@ -154,7 +154,17 @@ def test_near_pairs_are_those_above_a_cosine(parts: Any) -> None:
     assert parts.vectors.near_pairs(ids, least) == {
         pair: pytest.approx(cosine, abs=1e-5) for pair, cosine in near.items()
     }
+    assert list(parts.vectors.near_pairs(ids, least).values()) == pytest.approx(sorted(near.values(), reverse=True))
     assert parts.vectors.near_pairs([], least) == parts.vectors.near_pairs(ids, 1.5) == {}
+
+
+def test_of_very_many_pairs_the_nearest_come(parts: Any) -> None:
+    """Seventy memories that are all near enough make 2,415 pairs, of which the 2,000 nearest are returned."""
+    ids = [parts.add(f"fact {number}") for number in range(70)]
+    every = parts.vectors.similarities(ids)
+    found = parts.vectors.near_pairs(ids, -1.0)
+    assert len(found) == 2_000
+    assert min(found.values()) >= sorted(every.values(), reverse=True)[2_000] - 1e-5
 
 
 def test_a_damaged_vector_is_in_no_pair(parts: Any) -> None:

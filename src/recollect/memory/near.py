@@ -13,7 +13,7 @@ from recollect.errors import InvalidInput, NotFound
 from recollect.memory.reconcile import expired, merged
 from recollect.search.visibility import allowed_levels, levels_of, parse_id, view_of
 
-_LOOKED_AT: Final = 1_000
+_LOOKED_AT: Final = 500
 """How many of the newest memories are compared with each other at most."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from datetime import datetime
 from typing import Final
 
@@ -34,9 +35,20 @@ def one(visit: Visit) -> Shown:
             events.append(("injection", each.at, each))
     events.sort(key=lambda event: (event[1], event[0] != "injection"))
     put = loaded(visit, {number for each in found.injections for number in each.memory_ids})
-    prompts = {each.at for each in found.observations if each.event == SubmitPrompt.event}
-    data = {"shown": found, "_events": events, "_put": {memory.id: memory for memory in put}, "_prompts": prompts}
+    prompted = _before_prompts(found)
+    data = {"shown": found, "_events": events, "_put": {memory.id: memory for memory in put}, "_prompted": prompted}
     return Shown("session.html", data | visit.pages(100, found.total))
+
+
+def _before_prompts(shown: ShownSession) -> set[datetime]:
+    """Return when memories were put before a prompt: nothing else was noted between that and the prompt."""
+    moments = [one.at for one in shown.observations]
+    found = set[datetime]()
+    for each in shown.injections:
+        last = bisect_right(moments, each.at) - 1
+        if last >= 0 and shown.observations[last].event == SubmitPrompt.event:
+            found.add(each.at)
+    return found
 
 
 def correct(visit: Visit) -> Done:

@@ -182,6 +182,6 @@ class Visit:
         said: dict[str, Any] = {}
         for name, value in self.query.multi_items():
             said.setdefault(name, []).append(value)
-        for name in ("format", "at", *_BROWSER_ONLY):
+        for name in ("format", "at", "typing", *_BROWSER_ONLY):
             said.pop(name, None)
         return self.link(self.path.removeprefix(f"{PAGE}/"), **(said | changed))

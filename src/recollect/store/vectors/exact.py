@@ -34,6 +34,9 @@ FLOAT = 4  # bytes
 _PAGE = 2_000
 _BEST, _GOOD = 20, 60  # memories by cosine
 _CHUNKS_OF_BEST, _CHUNKS_OF_GOOD = 4, 2  # those nearest by cosine; of all other memories one takes part
+_COMPARED = 4  # chunks of each memory that are compared with those of others
+_ROWS = 500  # chunks in one product
+_MOST_PAIRS = 2_000
 
 _MOST_CHUNKS = 1_000_000
 
@@ -107,19 +110,25 @@ class SqlVectors:
         return {(one, two): float((stacked[one] @ stacked[two].T).max()) for one, two in combinations(stacked, 2)}
 
     def near_pairs(self, ids: Sequence[int], least: float) -> dict[tuple[int, int], float]:
-        """Return the pairs of memories, the lower id first, whose best chunks have a cosine of at least `least`."""
-        stacked = self._stacked(ids)
+        """Return the pairs of memories, the lower id first, that have chunks of a cosine of at least `least`.
+
+        The first four chunks of each are compared. Of very many pairs the nearest come, 2,000 at most.
+        """
+        stacked = {one: some[:_COMPARED] for one, some in self._stacked(ids).items()}
         if not stacked:
             return {}
         owners = np.repeat(list(stacked), [len(some) for some in stacked.values()])
         whole = np.concatenate(list(stacked.values()))
-        cosines = whole @ whole.T
         found: dict[tuple[int, int], float] = {}
-        for row, column in zip(*np.nonzero(cosines >= least), strict=True):
-            one, two = int(owners[row]), int(owners[column])
-            if one < two:
-                found[one, two] = max(float(cosines[row, column]), found.get((one, two), least))
-        return found
+        for start in range(0, len(whole), _ROWS):
+            cosines = whole[start : start + _ROWS] @ whole.T
+            rows, columns = np.nonzero((cosines >= least) & (owners[start : start + _ROWS, None] < owners))
+            values = cosines[rows, columns]
+            for place in np.argsort(-values)[:_MOST_PAIRS]:
+                pair = int(owners[start + rows[place]]), int(owners[columns[place]])
+                found[pair] = max(float(values[place]), found.get(pair, least))
+        nearest = sorted(found.items(), key=lambda one: (-one[1], one[0]))
+        return dict(nearest[:_MOST_PAIRS])
 
     def _stacked(self, ids: Sequence[int]) -> dict[int, Matrix]:
         """Return the vectors of each memory that has any of our model's size."""

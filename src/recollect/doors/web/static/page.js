@@ -28,7 +28,7 @@
       return;
     }
     const page = parser.parseFromString(await answer.text(), "text/html");
-    if (turn !== asking || (quiet && typed)) return; // a later question was asked meanwhile
+    if (turn !== asking || (options.untouched && typed)) return; // a later question was asked, or typed, meanwhile
     const fresh = page.getElementById("main");
     const focused = keep ? nameOf(document.activeElement) : null;
     const caret = focused && "selectionStart" in document.activeElement ? document.activeElement.selectionStart : null;
@@ -162,7 +162,7 @@
     if (!zone || !token || document.body.dataset.zone === zone) return;
     try {
       const answer = await fetch("/page/zone", { method: "POST", body: new URLSearchParams({ zone, token: token.value }) });
-      if (answer.ok && !typed && location.pathname.startsWith("/page/")) show(location.href, {}, true, true);
+      if (answer.ok && !typed && location.pathname.startsWith("/page/")) show(location.href, { untouched: true }, true, true);
     } catch {
       // the next screen tells it again
     }
