@@ -63,9 +63,20 @@ def test_a_pair_is_what_remember_would_name(app: App, pair: tuple[str, str]) -> 
         {"position": 3},
         {"sensitivity": "private"},
         {"type": "session_summary"},
+        {"fact_type": "event"},
+        {"fact_type": "case"},
         {"project": "engine", "ttl_days": 0.000_001},
     ],
-    ids=["another scope", "a draft", "a turn of a talk", "another level", "a summary", "one that expired"],
+    ids=[
+        "another scope",
+        "a draft",
+        "a turn of a talk",
+        "another level",
+        "a summary",
+        "an event",
+        "a case",
+        "one that expired",
+    ],
 )
 def test_what_cannot_take_a_place_is_in_no_pair(app: App, clock: Any, fields: dict[str, Any]) -> None:
     """Only memories of one namespace that live, that nobody has to decide about, and that tell of no session."""

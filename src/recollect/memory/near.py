@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from recollect.app import App
-from recollect.domain.enums import OF_SESSION, Order
+from recollect.domain.enums import OF_SESSION, POLICIES, Merge, Order
 from recollect.domain.page import NearPair, NearPairs, ReadNearPairs, ReplaceMemory, TellApart
 from recollect.domain.requests import Caller, Filters
 from recollect.domain.results import Memory, Outcome, WriteStatus
@@ -20,10 +20,9 @@ _LOOKED_AT: Final = 500
 def near_pairs(app: App, request: ReadNearPairs, caller: Caller) -> NearPairs:
     """Return the memories of which `remember` would name one beside the other, the nearest pairs first.
 
-    Each memory is in one pair at most, so that each decision shows what is left. Drafts, summaries of sessions and
-    turns of conversations are left out; both of a pair are of one level in one namespace that
-    the caller may write. Pairs are found
-    by the stored vectors: what waits for the model is in none.
+    Each memory is in one pair at most, so that each decision shows what is left. Drafts, events, cases, summaries of
+    sessions and turns of conversations are left out; both of a pair are of one level, in one namespace that the caller
+    may write. Pairs are found by the stored vectors: what waits for the model is in none.
     """
     view = view_of(app, Filters(**request.model_dump(exclude={"limit"})), caller)
     writable = {caller.namespace(scope) for scope in caller.writes}
@@ -46,8 +45,8 @@ def near_pairs(app: App, request: ReadNearPairs, caller: Caller) -> NearPairs:
 
 def _is_comparable(memory: Memory, writable: set[str]) -> bool:
     """Say whether a memory may be put in the place of another one, or give its place."""
-    in_talk = memory.position is not None or memory.type in OF_SESSION
-    return memory.namespace in writable and not in_talk and not memory.is_draft and not memory.unapproved
+    apart = memory.position is not None or memory.type in OF_SESSION or POLICIES[memory.fact_type].merge is Merge.NEVER
+    return memory.namespace in writable and not apart and not memory.is_draft and not memory.unapproved
 
 
 def replace_memory(app: App, request: ReplaceMemory, caller: Caller, *, request_id: str = "") -> Outcome:

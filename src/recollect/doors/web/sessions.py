@@ -4,14 +4,30 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
-from recollect.domain.lifecycle import ShownSession, SubmitPrompt
+from recollect.domain.lifecycle import (
+    CheckpointSession,
+    EndSession,
+    EndTurn,
+    ShownSession,
+    StartSession,
+    SubmitPrompt,
+    UseTool,
+)
 from recollect.domain.page import SessionGlances
 from recollect.doors.web.memories import loaded
 from recollect.doors.web.visit import Done, Shown, Visit
 
 _PAGE: Final = 25
+_EVENTS: Final = {
+    StartSession.event: "start",
+    SubmitPrompt.event: "prompt",
+    UseTool.event: "tool",
+    EndTurn.event: "end of a turn",
+    CheckpointSession.event: "checkpoint",
+    EndSession.event: "end",
+}
 
 
 def listed(visit: Visit) -> Shown:
@@ -36,7 +52,13 @@ def one(visit: Visit) -> Shown:
     events.sort(key=lambda event: (event[1], event[0] != "injection"))
     put = loaded(visit, {number for each in found.injections for number in each.memory_ids})
     prompted = _before_prompts(found)
-    data = {"shown": found, "_events": events, "_put": {memory.id: memory for memory in put}, "_prompted": prompted}
+    data: dict[str, Any] = {
+        "shown": found,
+        "_events": events,
+        "_event_words": _EVENTS,
+        "_put": {memory.id: memory for memory in put},
+        "_prompted": prompted,
+    }
     return Shown("session.html", data | visit.pages(100, found.total))
 
 
