@@ -277,6 +277,7 @@ def test_a_question_is_answered_without_scripts(browse: Any, harbour: Place) -> 
         page.get_by_role("searchbox").fill("which bollard is painted")
         page.get_by_role("searchbox").press("Enter")
         expect(page.locator(".hit mark", has_text="bollard").first).to_be_visible()
+    assert seen.errors == []
 
 
 def test_a_memory_of_a_line_takes_a_line(browse: Any) -> None:
@@ -303,6 +304,7 @@ def test_times_are_those_of_the_person(chromium: Browser, harbour: Place, script
         expect(footer).to_contain_text(re.compile(r"times are in Asia/(Kolkata|Calcutta)"))
     else:
         expect(footer).to_contain_text("the zone of the server")
+    assert page.title() == "Today · Recollect"
     context.close()
 
 

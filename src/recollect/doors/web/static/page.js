@@ -149,7 +149,7 @@
   document.addEventListener("keydown", (event) => {
     const field = document.getElementById("q");
     if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || !field) return;
-    if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+    if (event.target.closest?.("input, textarea, select, [contenteditable]")) return;
     event.preventDefault();
     field.focus();
     field.select();
