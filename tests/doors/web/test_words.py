@@ -161,7 +161,9 @@ def test_times_are_in_the_zone_of_the_browser(app: App, ada: Visitor) -> None:
     before = ada.get("journal").text
     assert "2026-03-01 12:00" in before
     assert f"times are in {zone_words(None, datetime.now(UTC))}" in before
-    assert ada.post("zone", {"zone": "Asia/Kolkata"}).status_code == 204
+    told = ada.post("zone", {"zone": "Asia/Kolkata"})
+    assert told.status_code == 204
+    assert {"HttpOnly", "Path=/page", "SameSite=lax"} <= set(told.headers["set-cookie"].split("; "))
     after = ada.get("journal").text
     assert "2026-03-01 17:30" in after
     assert "2026-03-01 12:00" not in after

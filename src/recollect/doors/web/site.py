@@ -223,10 +223,8 @@ class Site:
 
     def _let_in(self, request: Request, browser: Browser, onward: str) -> Response:
         response = RedirectResponse(onward, 303)
-        secure = request.url.scheme == "https" or request.headers.get("origin", "").startswith("https:")
         self._access.browsers.let_in(browser)
-        response.set_cookie(COOKIE, browser.name, int(LIFE), path=PAGE, secure=secure, httponly=True, samesite="lax")
-        return _secured(response)
+        return _with_cookie(_secured(response), request, COOKIE, browser.name, LIFE)
 
     async def _sign_out(self, request: Request) -> Response:
         browser: Browser | None = getattr(request.state, "browser", None)
@@ -245,9 +243,7 @@ class Site:
         if browser is None or not browser.sent(form.get("token", "")):
             raise Forbidden("This form is from another sign-in: load the page again.")
         zone = zones.zone_told(form.get("zone", ""))
-        response = _secured(Response(status_code=204))
-        response.set_cookie(zones.COOKIE, zone.key, zones.LIFE, path=PAGE, httponly=True, samesite="lax")
-        return response
+        return _with_cookie(_secured(Response(status_code=204)), request, zones.COOKIE, zone.key, zones.LIFE)
 
     async def _file(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -280,6 +276,13 @@ def _form(body: bytes) -> QueryParams:
     except ValueError:
         raise InvalidInput("form", "Invalid form: It is not what a browser sends") from None
     return QueryParams([(name, value.replace("\r\n", "\n")) for name, value in pairs])
+
+
+def _with_cookie(response: Response, request: Request, name: str, value: str, life: float) -> Response:
+    """Add a cookie that no script reads and that only the page gets, over TLS alone where the page came so."""
+    secure = request.url.scheme == "https" or request.headers.get("origin", "").startswith("https:")
+    response.set_cookie(name, value, int(life), path=PAGE, secure=secure, httponly=True, samesite="lax")
+    return response
 
 
 def _secured(response: Response) -> Response:
