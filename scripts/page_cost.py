@@ -33,15 +33,13 @@ from local_access import TOKEN, local_access
 ORIGIN = "http://localhost"
 ASK = "q=retries+customer+invoices"
 QUERIES: dict[str, tuple[str, ...]] = {
-    "/": ("", ASK, f"{ASK}&age=365", f"{ASK}&category=area-7"),
+    "/": ("", ASK, f"{ASK}&typing=1", f"{ASK}&age=365", f"{ASK}&category=area-7"),
     "/browse": (
-        *("", "age=1", "age=365", "hidden=1", "category=area-7", "session_id=session-7", "tags=absent"),
+        *("", "age=1", "age=365", "hidden=1", "entity=April", "category=area-7", "session_id=session-7", "tags=absent"),
         *(f"order={order}{age}" for order in Order for age in ("", "&age=365")),
         *("after={after}", "after={after}&age=365"),
     ),
     "/act": ("do=forget&id={id}",),
-    "/graph": ("", "id={id}", "age=365", "entity=April"),
-    "/map": ("", ASK, "age=365"),
     "/journal": ("", "actor=nobody", "action=delete", "scope=personal"),
 }
 """What is asked of a screen; of all others, its address alone. The doctor reads everything and has a button."""

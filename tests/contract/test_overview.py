@@ -152,3 +152,17 @@ def test_sizes_are_told(store: Any) -> None:
     for place in range(200):
         store.add(f"memory {place} " + "of many words " * 200)
     assert sum(store.records.sizes().values()) > before
+
+
+def test_two_memories_are_told_apart(store: Any) -> None:
+    """The pair is kept once, whichever of both was named first, until that is taken back; the journal tells both."""
+    one, two, three = (store.add(f"Buoy {number} is green.") for number in range(3))
+    for undo, pairs in ((False, {(one, two)}), (False, {(one, two)}), (True, set())):
+        with store.records.writing(HERE, "ada") as transaction:
+            transaction.tell_apart(store.one(two), one, undo=undo)
+        assert store.records.told_apart([one, two, three]) == pairs
+    with store.records.writing(HERE, "ada") as transaction:
+        transaction.tell_apart(store.one(one), three, undo=False)
+    assert store.records.told_apart([one, two]) == {(one, three)}
+    lines = store.records.history(two, [HERE])
+    assert [each.changes["apart"] for each in lines if "apart" in each.changes] == [str(one), str(one), ""]

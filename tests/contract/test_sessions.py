@@ -207,3 +207,32 @@ def an_event(before: dict[str, Any], **changes: Any) -> tuple[SessionState, Call
     first = state_of(before)
     after = first.model_copy(update=changes)
     return after, lambda stored: rebased(first, after, state_of(stored)).model_dump(mode="json")
+
+
+def test_a_session_is_told_by_its_first_prompt(sessions: Sessions, store: Any) -> None:
+    """The first prompt and the memories that were kept come for many sessions at once, each for its own."""
+    one, two, bare = (begun(sessions, store, name) for name in ("s1", "s2", "s3"))
+    prompt = {"event": "prompt:submit", "tool": ""}
+    kept = [store.add(f"Keel {number} is iron.") for number in range(3)]
+    sessions.save(one, [seen(store), seen(store, summary="first").model_copy(update=prompt)])
+    sessions.save(one, [seen(store, summary="second").model_copy(update=prompt)])
+    sessions.save(one, [seen(store, Decision.KEPT, memory_id=number) for number in (kept[1], kept[0], kept[1])])
+    sessions.save(two, [seen(store, Decision.KEPT, memory_id=kept[2]).model_copy(update=prompt)])
+    prompts = sessions.first_prompts([one, two, bare])
+    assert {row: (each.number, each.summary) for row, each in prompts.items()} == {
+        one.id: (2, "first"),
+        two.id: (1, ""),
+    }
+    assert sessions.kept_ids([one, two, bare]) == {one.id: [kept[1], kept[0]], two.id: [kept[2]]}
+    assert sessions.first_prompts([]) == sessions.kept_ids([]) == {}
+
+
+def test_the_agents_of_sessions_are_their_users_own(sessions: Sessions, store: Any) -> None:
+    """Whoever asks learns the agents of their own sessions, in every project, and of nobody else's."""
+    begun(sessions, store, "s1")
+    sessions.begin(ELSEWHERE, "s2", "codex", store.clock())
+    sessions.begin(BOB, "s3", "cursor", store.clock())
+    assert sessions.agents_of(ADA, {"s1", "s2", "s3"}) == {"s1": "claude-code", "s2": "codex"}
+    found, total = sessions.listed_everywhere(ADA, 1, 0)
+    assert (len(found), total) == (1, 2)
+    assert {one.session_id for one in sessions.listed_everywhere(ADA, 9, 0)[0]} == {"s1", "s2"}

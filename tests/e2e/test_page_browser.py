@@ -159,7 +159,7 @@ def test_a_memory_is_put_right(browse: Any, harbour: Place, scripts: bool) -> No
     expect(page.get_by_role("meter").first).to_be_visible()
     page.get_by_text("Why: found by").first.click()
     expect(page.get_by_text("how well it matches").first).to_be_visible()
-    page.locator(f'h3 a[href*="memory/{made}?"]').click()
+    page.locator(f'a.what[href*="memory/{made}?"]').click()
     page.get_by_role("link", name="Edit").click()
     page.get_by_role("textbox", name="Text", exact=True).fill("The quay was rebuilt in basalt.")
     page.get_by_role("button", name="Save").click()
@@ -188,6 +188,124 @@ def test_a_memory_is_put_right(browse: Any, harbour: Place, scripts: bool) -> No
     expect(page.get_by_role("status").first).to_contain_text(f"Memory {made} is forgotten for good.")
     assert not [one for one in harbour.recall("granite basalt quay") if "Emmy Noether" in one or "basalt" in one]
     assert seen.errors == []
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["javascript", "plain"])
+def test_the_next_session_is_put_right(browse: Any, harbour: Place, scripts: bool) -> None:
+    """On the first screen a line is edited where it stands, pinned and buried; each is undone by one click."""
+    made = harbour.remember(f"The {scripts} gangway is steel.", fact_type="decision")
+    seen = browse(scripts)
+    page = seen.page
+    line = page.get_by_role("listitem").filter(has_text=f"[{made}]")
+    for button, gone in (("Pin", False), ("Bury", True)):
+        page.get_by_role("button", name=f"{button} memory {made}", exact=True).click()
+        expect(page.get_by_role("status").first).to_contain_text(f"Memory {made} is")
+        expect(line).to_have_count(0 if gone else 1)
+        page.get_by_role("button", name="Undo").click()
+        expect(page.get_by_role("status").first).to_contain_text("That was taken back.")
+        expect(line).to_have_count(1)
+    line.get_by_label(f"Edit memory {made}", exact=True).click()
+    line.get_by_label(f"Text of memory {made}").fill(f"The {scripts} gangway is aluminium.")
+    line.get_by_role("button", name="Save").click()
+    expect(line).to_contain_text("aluminium")
+    page.get_by_role("button", name="Undo").click()
+    expect(line).to_contain_text("steel")
+    assert seen.errors == []
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["javascript", "plain"])
+def test_near_duplicates_are_merged_by_one_click(browse: Any, harbour: Place, scripts: bool) -> None:
+    """Both texts stand side by side; one click merges them, another keeps the newer, and each is undone."""
+    what = "pilot boat fills up with diesel" if scripts else "choir of the sailors rehearses"
+    old = harbour.remember(f"The {what} at pier 3.")
+    new = harbour.remember(f"The {what} at pier 5 since April.")
+    seen = browse(scripts)
+    page = seen.page
+    page.get_by_role("navigation", name="Screens").get_by_role("link", name="Duplicates").click()
+    pair = page.locator("article.pair", has_text=what)
+    expect(pair).to_contain_text("at pier 3")
+    expect(pair).to_contain_text("at pier 5")
+    for button, said in (
+        (f"Merge memories {old} and {new}", "what both said"),
+        (f"Keep the newer: memory {new}", "stays"),
+    ):
+        page.get_by_role("button", name=button, exact=True).click()
+        expect(page.get_by_role("status").first).to_contain_text(said)
+        expect(pair).to_have_count(0)
+        page.get_by_role("button", name="Undo").click()
+        expect(page.get_by_role("status").first).to_contain_text("Both are as they were.")
+        expect(pair).to_have_count(1)
+    assert seen.errors == []
+
+
+def test_a_question_is_asked_while_it_is_typed(browse: Any, harbour: Place) -> None:
+    """The slash leads to the field from any screen; hits come and are marked without Enter, and no key is lost."""
+    harbour.remember("The siren of the breakwater wails twice in fog.")
+    seen = browse()
+    page = seen.page
+    page.locator("body").press("/")
+    field = page.get_by_role("searchbox")
+    expect(field).to_be_focused()
+    expect(field).to_have_value("")
+    page.keyboard.type("siren of the break", delay=30)
+    hit = page.locator(".hit", has_text="wails twice in fog").first
+    expect(hit.locator("mark", has_text="siren")).to_be_visible()
+    expect(hit.locator("mark", has_text="breakwater")).to_be_visible()
+    expect(field).to_have_value("siren of the break")
+    expect(field).to_be_focused()
+    expect(page).to_have_url(re.compile(r"\?(?:project=engine&)?q=siren\+of\+the\+break$"))
+    page.keyboard.type("/")
+    expect(field).to_have_value("siren of the break/")
+    field.fill("")
+    expect(page.get_by_role("heading", name="What your agents learnt and were told")).to_be_visible()
+    seen.go("journal")
+    page.locator("main").press("/")
+    expect(page.get_by_role("searchbox")).to_be_focused()
+    page.keyboard.type("siren")
+    page.keyboard.press("Enter")
+    expect(page.locator(".hit mark", has_text="siren").first).to_be_visible()
+    assert seen.errors == []
+
+
+def test_a_question_is_answered_without_scripts(browse: Any, harbour: Place) -> None:
+    """The form is sent as ever, from the first screen and from the header of any other, and words are marked."""
+    harbour.remember("The bollard of quay nine is painted red.")
+    seen = browse(False)
+    page = seen.page
+    for path in ("", "journal"):
+        seen.go(path)
+        page.get_by_role("searchbox").fill("which bollard is painted")
+        page.get_by_role("searchbox").press("Enter")
+        expect(page.locator(".hit mark", has_text="bollard").first).to_be_visible()
+    assert seen.errors == []
+
+
+def test_a_memory_of_a_line_takes_a_line(browse: Any) -> None:
+    """On a wide screen no row is higher than two lines of text, and what does not fit is cut within it."""
+    seen = browse()
+    seen.page.set_viewport_size({"width": 1280, "height": 800})
+    for path in ("", "browse"):
+        seen.go(path)
+        heights = seen.page.locator(".rows .line:visible").evaluate_all("all => all.map(one => one.clientHeight)")
+        assert heights
+        assert max(heights) <= 40
+
+
+@pytest.mark.parametrize(
+    ("scripts", "zone"), [(True, "Asia/Kolkata"), (False, "Asia/Kolkata")], ids=["javascript", "plain"]
+)
+def test_times_are_those_of_the_person(chromium: Browser, harbour: Place, scripts: bool, zone: str) -> None:
+    """A browser with scripts tells its zone by itself; without them the footer names the zone of the server."""
+    context = chromium.new_context(java_script_enabled=scripts, timezone_id=zone)
+    page = context.new_page()
+    page.goto(harbour.json("page")["url"])
+    footer = page.locator("body > footer")
+    if scripts:
+        expect(footer).to_contain_text(re.compile(r"times are in Asia/(Kolkata|Calcutta)"))
+    else:
+        expect(footer).to_contain_text("the zone of the server")
+    assert page.title() == "Today · Recollect"
+    context.close()
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["javascript", "plain"])
@@ -258,24 +376,6 @@ def test_the_inbox_is_decided(browse: Any, harbour: Place, scripts: bool) -> Non
     assert seen.errors == []
 
 
-def test_drawings_lead_to_memories(browse: Any) -> None:
-    """A dot of the map and a node of the graph are links; a map can be of a search alone."""
-    seen = browse()
-    seen.go("map")
-    dots = seen.page.locator(".drawing svg a").count()
-    assert dots > 20
-    seen.page.get_by_label("Only what a search finds").fill("crane and radar")
-    seen.page.get_by_role("button", name="Draw").click()
-    expect(seen.page).to_have_url(re.compile(r"q=crane"))
-    seen.page.locator(".drawing svg a").first.click(force=True)
-    expect(seen.page).to_have_url(re.compile(r"/page/memory/\d+"))
-    seen.go("graph")
-    seen.page.get_by_label("Around a name").fill("Grace Hopper")
-    seen.page.get_by_role("button", name="Draw").click()
-    expect(seen.page.locator(".drawing text", has_text="Grace Hopper")).to_be_visible()
-    assert 3 <= seen.page.locator(".drawing svg a").count() <= 200
-
-
 def test_a_memory_goes_round(browse: Any, harbour: Place) -> None:
     """The first visit stores a test memory, finds it and forgets it."""
     seen = browse()
@@ -311,7 +411,7 @@ def test_the_keyboard_is_enough(browse: Any, harbour: Place) -> None:
     _tab_to(page, page.get_by_role("searchbox"))
     page.keyboard.type("when is the foghorn tested")
     page.keyboard.press("Enter")
-    link = page.locator(f'h3 a[href*="memory/{made}?"]')
+    link = page.locator(f'a.what[href*="memory/{made}?"]')
     expect(link).to_be_visible()
     expect(page.get_by_role("searchbox")).to_be_focused()
     _tab_to(page, link)

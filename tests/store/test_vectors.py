@@ -145,6 +145,28 @@ def test_pairs_are_compared_by_their_best_chunks(parts: Any) -> None:
     assert parts.vectors.similarities([]) == parts.vectors.similarities([bare]) == {}
 
 
+def test_near_pairs_are_those_above_a_cosine(parts: Any) -> None:
+    """Of all pairs those come whose best chunks are near enough, with the cosine that `similarities` gives them."""
+    ids = [parts.add(f"fact {number}", chunks=1 + number % 3) for number in range(12)]
+    every = parts.vectors.similarities(ids)
+    least = sorted(every.values())[len(every) // 2]
+    near = {pair: cosine for pair, cosine in every.items() if cosine >= least}
+    assert parts.vectors.near_pairs(ids, least) == {
+        pair: pytest.approx(cosine, abs=1e-5) for pair, cosine in near.items()
+    }
+    assert list(parts.vectors.near_pairs(ids, least).values()) == pytest.approx(sorted(near.values(), reverse=True))
+    assert parts.vectors.near_pairs([], least) == parts.vectors.near_pairs(ids, 1.5) == {}
+
+
+def test_of_very_many_pairs_the_nearest_come(parts: Any) -> None:
+    """Seventy memories that are all near enough make 2,415 pairs, of which the 2,000 nearest are returned."""
+    ids = [parts.add(f"fact {number}") for number in range(70)]
+    every = parts.vectors.similarities(ids)
+    found = parts.vectors.near_pairs(ids, -1.0)
+    assert len(found) == 2_000
+    assert min(found.values()) >= sorted(every.values(), reverse=True)[2_000] - 1e-5
+
+
 def test_a_damaged_vector_is_in_no_pair(parts: Any) -> None:
     """Vectors of another length, or of no whole number of floats, are left out, and the others are compared."""
     one, two, short, torn = (parts.add(name) for name in ("one", "two", "short", "torn"))

@@ -25,7 +25,6 @@ _EXAMPLES: Final[dict[str, dict[str, str]]] = {
     "/memory/{id}/move": {"move": "memory/{pool}/move"},
     "/act": {"confirm": "act?do=forget&id={pool}&id={login}"},
     "/session": {"session": "session?id={session}"},
-    "/graph": {"graph": "graph", "graph-of-one": "graph?id={pool}"},
     "/start": {"first-steps": "start"},
 }
 """By a name for each; a screen that is not among them is shown by its address alone."""

@@ -37,6 +37,8 @@ def fill(run: Callable[..., Any]) -> dict[str, str]:
     newer = "We deploy the harbour service on Thursdays after the tide report."
     new = run("remember", content=newer, supersedes=ids[0], fact_type="decision", tags=["deploy"])["id"]
     hostile = run("remember", content=HOSTILE, title="<img src=x onerror=alert(1)> \u202eevil", tags=["<b>bold</b>"])
+    near = "We deploy the harbour service on Thursdays, after the tide report, unless a pilot is on leave."
+    run("remember", content=near, fact_type="decision", tags=["deploy", "pilots"])
     run("memory_forget", id=ids[7])
     items = [{"kind": "memory", "where": where, "fields": {"content": text}} for where, text in _WAITING]
     run("import_batch", items=items, last=True)

@@ -382,9 +382,11 @@ class ShownObservation(Answer):
 class ShownSession(Answer):
     """A session with a page of its observations in order, where its topics changed, and how often stages failed.
 
-    `injections` are the memories that were put before its prompts.
+    `injections` are the memories that were put before its prompts, `topics` when each topic began and its first words.
     `total` is how many observations there are.
     """
+
+    internal: ClassVar[frozenset[str]] = frozenset({"topics"})
 
     session: SessionSummary
     observations: tuple[ShownObservation, ...]
@@ -392,3 +394,4 @@ class ShownSession(Answer):
     boundaries: tuple[str, ...] = ()
     failures: dict[str, int] = Field(default_factory=dict)
     injections: tuple[Injected, ...] = ()
+    topics: tuple[tuple[datetime, str], ...] = ()

@@ -1,4 +1,4 @@
-"""What only the page asks: pages of memories with counts, what is connected, places in a map, and a standing."""
+"""What only the page asks: pages of memories with counts, near duplicates, sessions at a glance, and a standing."""
 
 from __future__ import annotations
 
@@ -12,13 +12,9 @@ from recollect.domain import fields
 from recollect.domain.answer import LAZY, Answer, Id
 from recollect.domain.enums import Order, Standing
 from recollect.domain.fields import blank_to_none, lower
-from recollect.domain.lifecycle import ShownObservation
+from recollect.domain.lifecycle import ListSessions, SessionSummary, ShownObservation
 from recollect.domain.requests import Filters, Levels, ReadAccess
 from recollect.domain.results import JournalEntry, MemoryPreview
-
-MOST_NODES = 200
-MOST_PLACES = 500
-"""How many memories a graph and a map show at most."""
 
 
 class Browse(Filters):
@@ -50,18 +46,31 @@ class ReadJournal(ReadAccess):
     limit: fields.Limit = 50
 
 
-class ReadGraph(Filters):
-    """What is connected: around a memory or an entity, else the entities and facts of the newest memories."""
+class GlanceAtSessions(ListSessions):
+    """Which of your sessions to list by their first prompts."""
 
-    id: fields.Label = Field(default=None, description="Memory in the middle")
-    limit: Annotated[fields.Whole, Field(ge=1, le=MOST_NODES)] = Field(default=120, description="How many nodes")
+    everywhere: bool = Field(default=False, description="Also in your other projects")
 
 
-class ReadMap(Filters):
-    """Memories in two dimensions, near each other where they say alike; the newest, or the hits of a search."""
+class ReadNearPairs(ReadAccess):
+    """Which pairs of memories say nearly the same, the nearest first."""
 
-    query: fields.Label = Field(default=None, description="Only what a search finds")
-    limit: Annotated[fields.Whole, Field(ge=1, le=MOST_PLACES)] = Field(default=500, description="How many memories")
+    limit: fields.Limit = 20
+
+
+class ReplaceMemory(Levels):
+    """Which memory gives its place to another one that is stored."""
+
+    id: fields.Id
+    by: fields.Id
+
+
+class TellApart(Levels):
+    """Which two memories are no duplicates, however near; with `undo` they may be again."""
+
+    id: fields.Id
+    other: fields.Id
+    undo: bool = False
 
 
 class UsesOf(ReadAccess):
@@ -138,45 +147,37 @@ class Use(Answer):
 
 
 @dataclass(frozen=True, config=LAZY)
-class Node(Answer):
-    """A memory, an entity or the end of a fact in a graph."""
+class NearPair(Answer):
+    """Two memories that say nearly the same, the cosine of their best chunks (-1–1), and what both say together."""
 
-    name: str
-    kind: str
-    label: str
-
-
-@dataclass(frozen=True, config=LAZY)
-class Edge(Answer):
-    """What connects two nodes: their places in the list of nodes, and how they are connected."""
-
-    one: int
-    two: int
-    label: str = ""
+    older: MemoryPreview
+    newer: MemoryPreview
+    cosine: float
+    merged: str
 
 
 @dataclass(frozen=True, config=LAZY)
-class Graph(Answer):
-    """Nodes and what connects them; `left_out` counts what did not fit."""
+class NearPairs(Answer):
+    """Pairs of memories that say nearly the same, and how many such pairs there are."""
 
-    nodes: tuple[Node, ...]
-    edges: tuple[Edge, ...]
-    left_out: int = 0
-
-
-@dataclass(frozen=True, config=LAZY)
-class Placed(Answer):
-    """A memory in a map, at two numbers of 0–1."""
-
-    memory: MemoryPreview
-    x: float
-    y: float
+    pairs: tuple[NearPair, ...]
+    total: int
 
 
 @dataclass(frozen=True, config=LAZY)
-class VectorMap(Answer):
-    """Memories in two dimensions, the share (0–1) of their differences that these show, and how many have no place."""
+class SessionGlance(Answer):
+    """A session, its project, its first prompt as far as that was kept, and the first memories that it made."""
 
-    places: tuple[Placed, ...]
-    shown: float
-    waiting: int = 0
+    session: SessionSummary
+    project: str
+    prompt: str
+    learnt: tuple[MemoryPreview, ...]
+    learnt_count: int
+
+
+@dataclass(frozen=True, config=LAZY)
+class SessionGlances(Answer):
+    """A page of sessions, the latest first, and how many there are."""
+
+    sessions: tuple[SessionGlance, ...]
+    total: int

@@ -117,13 +117,19 @@ def recall(app: App, query: Query, caller: Caller) -> Recalled:
     Below the model card's floor the answer is "Nothing relevant found." A query with a `min_score` of 0 has no floor:
     it asks for the best there is. What could not be searched stands in the notes; it is never an error.
     """
+    recalled = recall_uncounted(app, query, caller)
+    count_use(app, [hit.memory for hit in recalled.hits], app.clock(), caller, accessed=False)
+    return recalled
+
+
+def recall_uncounted(app: App, query: Query, caller: Caller) -> Recalled:
+    """Return what `recall` does for a query that somebody is still typing: its hits do not count as recalled."""
     with reading(app, query, caller) as seen:
         view = widened(app, seen, caller, query.scope) if query.everywhere else seen
         ranking, hits, notes = _answer(app, query, view, caller)
         recalled = Recalled(hits, found_message(len(hits)), notes, nearest=ranking.nearest)
         if query.max_tokens is not None:
             recalled = _within_budget(app, recalled, ranking.ranked, view, query.max_tokens)
-    count_use(app, [hit.memory for hit in recalled.hits], view.now, caller, accessed=False)
     return recalled
 
 

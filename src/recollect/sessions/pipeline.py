@@ -29,6 +29,7 @@ from recollect.domain.lifecycle import (
     Injection,
     Noted,
     NoteShown,
+    Session,
     SessionEvent,
     StartSession,
     SubmitPrompt,
@@ -337,7 +338,20 @@ def answer_start(app: App, request: StartSession, caller: Caller) -> Injection:
 
     What is filed under a name that the project had before is named too, since nothing of it is shown.
     """
-    found = _injection(*passed(app, request, caller, _stages(answering=True)))
+    return _with_waiting(app, _injection(*passed(app, request, caller, _stages(answering=True))), request, caller)
+
+
+def preview_start(app: App, request: StartSession, caller: Caller) -> Injection:
+    """Return what `answer_start` would answer a session that begins now; no session begins, and nothing is written."""
+    now = app.clock()
+    places = {"project": caller.namespace(Scope.PROJECT), "agent": request.agent}
+    session = Session(id=0, session_id=request.session_id, started_at=now, last_at=now, **places)
+    context = _context(app, request, caller, session, now)
+    return _with_waiting(app, _injection(context, run_stages(context, _stages(answering=True))), request, caller)
+
+
+def _with_waiting(app: App, found: Injection, request: StartSession, caller: Caller) -> Injection:
+    """Add how many memories wait for a person's decision, and what is filed under a former name of the project."""
     waiting = inbox(app, Inbox(limit=1), caller)
     told = [waiting.message] if waiting.total else []
     for name, count in counts_of(app, request.former_projects, caller).items():
@@ -401,24 +415,29 @@ def passed(app: App, event: E, caller: Caller, stages: Iterable[Stage] = STAGES)
 
     Another replica may work on the session meanwhile, and what it says may be forgotten: see `rebased`.
     """
-    settings = settings_in(event.folder, app.lifecycle) if app.reads_folders else app.lifecycle
     now = app.clock()
     at = min(event.at or now, now + _AHEAD)
     with _LOCKS[hash((caller.user, event.session_id)) % len(_LOCKS)]:
         new = not isinstance(event, EndSession)  # an agent's other commands end a session that never began
         session = app.sessions.begin(caller, event.session_id, event.agent, at, new=new)
-        context = Context(
-            app=replace(app, lifecycle=settings),
-            caller=caller,
-            settings=settings,
-            session=session,
-            state=state_of(session.state),
-            event=event,
-            at=at,
-        )
+        context = _context(app, event, caller, session, at)
         emitted = run_stages(context, stages)
         _save(context, emitted.failed)
     return context, emitted
+
+
+def _context(app: App, event: E, caller: Caller, session: Session, at: datetime) -> Context[E]:
+    """Return an event on its way, under the settings of the project around the folder that it names."""
+    settings = settings_in(event.folder, app.lifecycle) if app.reads_folders else app.lifecycle
+    return Context(
+        app=replace(app, lifecycle=settings),
+        caller=caller,
+        settings=settings,
+        session=session,
+        state=state_of(session.state),
+        event=event,
+        at=at,
+    )
 
 
 def run_stages(context: Context[E], stages: Iterable[Stage]) -> Emitted:

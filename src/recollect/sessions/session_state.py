@@ -6,7 +6,7 @@ What a person sees of sessions, and how a wrong decision is put right.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, Generic, TypeVar
@@ -15,6 +15,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 
 from recollect.app import App
 from recollect.domain import verbs
+from recollect.domain.enums import OF_SESSION
 from recollect.domain.lifecycle import (
     CorrectObservation,
     Decision,
@@ -32,7 +33,7 @@ from recollect.domain.lifecycle import (
     ShowSession,
 )
 from recollect.domain.origin import Origin, before_stamps, read_also
-from recollect.domain.page import Use, UsesOf
+from recollect.domain.page import GlanceAtSessions, SessionGlance, SessionGlances, Use, UsesOf
 from recollect.domain.requests import Caller, Draft, Forget, ReadAccess
 from recollect.domain.results import Memory
 from recollect.errors import InvalidInput, NotFound
@@ -40,6 +41,8 @@ from recollect.memory.facts import store_fact
 from recollect.memory.forget import forget
 from recollect.memory.reads import find_similar
 from recollect.memory.remember import remember
+from recollect.prompt.fence import permitted
+from recollect.search.recall import project_of, widened
 from recollect.search.visibility import parse_id, unfiltered
 from recollect.sessions.boundaries import Boundary, Window
 from recollect.sessions.observations.notes import Trail
@@ -49,6 +52,10 @@ T = TypeVar("T")
 _RUN: Final[dict[str, Callable[..., Any]]] = {verb.__name__: verb for verb in (remember, find_similar, store_fact)}
 _SESSIONS: Final = 20
 """In how many sessions it is looked who was shown a memory."""
+_GLANCED: Final = 12
+"""How many memories of a session a list of sessions looks at."""
+_LEARNT: Final = 3
+"""How many of them it shows."""
 _LISTED: Final = ("boundaries", "seen", "injected", "injections", "reminded", "kept", "forgotten")
 _WORDED: Final = ("window", "trail")
 
@@ -185,6 +192,49 @@ def list_sessions(app: App, request: ListSessions, caller: Caller) -> SessionLis
     return SessionList(tuple(map(_summary, found)), total)
 
 
+def glance_at_sessions(app: App, request: GlanceAtSessions, caller: Caller) -> SessionGlances:
+    """List the caller's sessions by their first prompts, with the first memories that each made, the latest first."""
+    listed = app.sessions.listed_everywhere if request.everywhere else app.sessions.listed
+    sessions, total = listed(caller, request.limit, request.offset)
+    prompts, kept = app.sessions.first_prompts(sessions), app.sessions.kept_ids(sessions)
+    view = unfiltered(app, ReadAccess(), caller)
+    if request.everywhere:
+        view = widened(app, view, caller, None)
+    few = {row: ids[:_GLANCED] for row, ids in kept.items()}
+    asked = {one.memory_id for one in prompts.values() if one.memory_id}
+    memories = app.records.load(asked.union(*few.values()), view)
+    later = {one.superseded_by for one in memories.values() if one.superseded_by} - memories.keys()
+    memories |= app.records.load(later, view)
+    glances = (
+        SessionGlance(
+            _summary(one),
+            project_of(one.project),
+            _prompt(prompts.get(one.id), memories),
+            _learnt(few.get(one.id, ()), memories, prompts.get(one.id)),
+            len(kept.get(one.id, ())),
+        )
+        for one in sessions
+    )
+    return SessionGlances(tuple(glances), total)
+
+
+def _prompt(one: Observation | None, memories: Mapping[int, Memory]) -> str:
+    """Return the text of a prompt, of one that was kept the memory's."""
+    if one is None:
+        return ""
+    memory = memories.get(one.memory_id or 0) if one.decision is Decision.KEPT else None
+    return memory.content if memory is not None else one.summary
+
+
+def _learnt(ids: Iterable[int], memories: Mapping[int, Memory], prompt: Observation | None) -> tuple[Memory, ...]:
+    """Return what a session learnt beside its first prompt, as it is now: stored memories, then rules, then drafts."""
+    first = prompt.memory_id if prompt is not None else None
+    now = (memories[one].superseded_by or one for one in ids if one in memories and one != first)
+    found = (memories[one] for one in dict.fromkeys(now) if one in memories)
+    current = [one for one in found if permitted(one) and one.type not in OF_SESSION]
+    return tuple(sorted(current, key=lambda one: (one.is_draft, not one.is_rule))[:_LEARNT])
+
+
 def show_session(app: App, request: ShowSession, caller: Caller) -> ShownSession:
     """Show what was kept and dropped of a session, and why."""
     session = _found(app, request.session_id, caller)
@@ -193,9 +243,10 @@ def show_session(app: App, request: ShowSession, caller: Caller) -> ShownSession
     ids = {one.memory_id for one in observations if one.memory_id}
     memories = app.records.load(ids, unfiltered(app, ReadAccess(), caller))
     state = state_of(session.state)
-    topics = tuple(f"{one.at:%Y-%m-%d %H:%M} {', '.join(one.keywords)}" for one in state.boundaries)
+    topics = tuple((one.at, ", ".join(one.keywords)) for one in state.boundaries)
+    told = tuple(f"{at:%Y-%m-%d %H:%M} {words}" for at, words in topics)
     shown = tuple(_shown(one, memories.get(one.memory_id or 0)) for one in observations)
-    return ShownSession(_summary(session), shown, len(every), topics, state.failures, state.injections)
+    return ShownSession(_summary(session), shown, len(every), told, state.failures, state.injections, topics)
 
 
 def uses_of(app: App, request: UsesOf, caller: Caller) -> tuple[Use, ...]:

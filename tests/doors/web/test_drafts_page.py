@@ -8,7 +8,7 @@ from recollect.domain.requests import Caller
 from recollect.doors.handlers import perform
 
 ADA = Caller(user="ada", team="crew", project="engine")
-BADGE = '">draft</li>'
+BADGE = '">draft</span>'
 
 
 def test_a_draft_has_a_badge_until_it_is_pinned(app: App, ada: Visitor) -> None:

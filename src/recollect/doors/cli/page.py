@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from recollect import environment
 from recollect.client import launch
 from recollect.doors.cli import render
 from recollect.doors.cli.exit_codes import show
@@ -37,6 +38,7 @@ def page(
             raise InvalidInput("daemon", "The page needs the daemon: leave out `--in-process`, unset RECOLLECT_DAEMON.")
         caller = settings.caller
         body = {"user": caller.user, "team": caller.team, "project": caller.project}
+        body["folder"] = str(environment.working_folder())
         url = launch.ensure(settings).post("/page-address", body)["url"]
         advice = f"This address works once, within {CODE_LIFE / 60:.0f} minutes."
     if opens:

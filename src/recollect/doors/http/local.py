@@ -238,10 +238,11 @@ class LocalAccess(Access, Asker):
         }
 
     def _page_address(self, asked: Asked) -> dict[str, Any]:
-        """Return a one-time address that lets a browser in as the caller that the body names."""
-        caller = Caller(**asked.body)
+        """Return a one-time address that lets a browser in as the caller, and from the folder, that the body names."""
+        caller = Caller(**{name: value for name, value in asked.body.items() if name != "folder"})
         place = {"user": caller.user, "team": caller.team, "project": caller.project}
-        code = self.browsers.code_for(Browser(lambda: self, place, caller.user))
+        folder = str(asked.body.get("folder", ""))
+        code = self.browsers.code_for(Browser(lambda: self, place, caller.user, folder=folder))
         return {"url": f"http://127.0.0.1:{self.loopback_port()}{PAGE}/open?code={code}"}
 
     def _end(self, _: Asked) -> dict[str, Any]:

@@ -125,7 +125,7 @@ def edit(visit: Visit) -> Done | Shown:
         return edited(visit, memory, InvalidInput("seen", changed))
     shown = shown_fields(memory)
     given = {name: value for name, value in typed(visit).items() if value != shown[name]}
-    to = visit.link(f"memory/{memory.id}")
+    to = visit.back(f"memory/{memory.id}")
     if not given:
         return Done(to, "Nothing was changed.")
     number = str(memory.id)

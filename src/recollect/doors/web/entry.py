@@ -67,6 +67,8 @@ class Browser:
     expires: float = field(default_factory=lambda: time.monotonic() + LIFE)
     name: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
     """What its cookie holds."""
+    folder: str = ""
+    """The folder in which the page was opened; its project is that of `place`."""
     message: str = ""
     changes: OrderedDict[str, Undo] = field(default_factory=OrderedDict)
     said: str = ""
@@ -140,7 +142,8 @@ def own_address(address: str, other: str) -> str:
     """Return an address where it is that of a screen of ours, else the other one: nobody is led elsewhere by a form."""
     path = unquote(address.partition("?")[0])
     ours = path.startswith(f"{PAGE}/") and not path.startswith(f"{PAGE}/open")
-    return address if ours and address.isprintable() and not _LEADS_AWAY.search(path + address) else other
+    leads_away = any(map(_LEADS_AWAY.search, (path, address)))
+    return address if ours and address.isprintable() and not leads_away else other
 
 
 def check_origin(scope: Scope, headers: Mapping[bytes, bytes]) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any, Final
 
 from recollect.domain.enums import Certainty, Concept, FactType, ObservationType, Order, Scope, Source
+from recollect.domain.fields import MAX_LIMIT
 from recollect.domain.page import Browsed, Counted, JournalLine
 from recollect.domain.requests import FactQuery
 from recollect.domain.results import Hit, JournalEntry, Memory, Recalled, found_message
 from recollect.doors.web.visit import LEVELS, Shown, Visit
 from recollect.doors.web.words import differences
+from recollect.doors.web.zones import local
 from recollect.errors import ModelUnusable, NotFound, RecollectError
 
 FILTERS: Final = (
@@ -60,7 +63,8 @@ def filters_of(visit: Visit) -> dict[str, Any]:
     if visit.said("superseded"):
         found["superseded"] = True
     if age := visit.number("age", 0, 36_500):
-        found["since"] = (visit.app.clock() - timedelta(days=age)).date().isoformat()
+        day = local(visit.app.clock() - timedelta(days=age), visit.zone)
+        found["since"] = day.replace(hour=0, minute=0, second=0, microsecond=0).isoformat()
     return found
 
 
@@ -73,14 +77,12 @@ def form_of(visit: Visit) -> dict[str, Any]:
 
 def search(visit: Visit) -> Shown:
     """Show what answers a query, and why, and folded below that what is nearest though it seldom answers."""
-    query, form = visit.said("q"), form_of(visit)
-    if not query:
-        recent: Browsed = visit.run("browse", limit=8, **visit.levels)
-        return Shown("search.html", {"query": "", "recalled": None, "nearest": [], "recent": recent.memories, **form})
+    query = visit.said("q")
     given = filters_of(visit) | {"limit": visit.number("limit", 10, 100, least=1)}
     if visit.said("everywhere") and not visit.team_server:
         given["everywhere"] = True
-    found: Recalled = visit.run("recall", query=query, **given)
+    typing = bool(visit.said("typing"))  # hits of a half typed question are no use of them
+    found: Recalled = visit.run("recall_uncounted" if typing else "recall", query=query, **given)
     likely = tuple(hit for hit in found.hits if hit.certainty is not Certainty.WEAK)
     nearest = (found.nearest,) if found.nearest is not None and not found.hits else ()
     data = {
@@ -90,11 +92,11 @@ def search(visit: Visit) -> Shown:
         "_likely": likely,
         "_closest": tuple(hit for hit in found.hits if hit not in likely) or nearest,
         "_message": found_message(len(likely)),
-        "recent": [],
         "passages": {str(one.memory.id): one.passage for one in found.hits if one.passage},
         "_reasons": {one.memory.id: reasons(one) for one in (*found.hits, *nearest)},
+        "_by": visit.authors([one.memory for one in (*found.hits, *nearest)]),
     }
-    return Shown("search.html", data | form)
+    return Shown("search.html", data | form_of(visit))
 
 
 def reasons(hit: Hit) -> dict[str, Any]:
@@ -126,7 +128,7 @@ def browse(visit: Visit) -> Shown:
     )
     counted: Counted = visit.run("facets", **given, hidden=hidden)
     data = {"browsed": found, "counted": counted, "order": order, "hidden": hidden}
-    return Shown("browse.html", data | form_of(visit))
+    return Shown("browse.html", data | {"_by": visit.authors(found.memories)} | form_of(visit))
 
 
 def one(visit: Visit) -> Shown:
@@ -152,6 +154,7 @@ def one(visit: Visit) -> Shown:
         "replaced": replaced.memories,
         "similar": similar,
         "writable": visit.writes(memory),
+        "_by": visit.authors([memory]),
         "_differences": [(old, differences(old.content, new.content)) for old, new in texts][::-1],
     }
     return Shown("memory.html", data)
@@ -203,6 +206,16 @@ def shown_fields(memory: Memory) -> dict[str, Any]:
 def move(visit: Visit) -> Shown:
     """Show where a memory can be moved."""
     return Shown("move.html", {"memory": found(visit)})
+
+
+def loaded(visit: Visit, ids: Iterable[int | str]) -> list[Memory]:
+    """Return those of these memories that may be seen, also what was replaced."""
+    wanted = [str(one) for one in dict.fromkeys(ids)]
+    pages: Iterator[Browsed] = (
+        visit.run("browse", ids=wanted[start : start + MAX_LIMIT], superseded=True, **visit.levels)
+        for start in range(0, len(wanted), MAX_LIMIT)
+    )
+    return [one for page in pages for one in page.memories]
 
 
 def found(visit: Visit, number: str = "") -> Memory:

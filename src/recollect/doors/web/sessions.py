@@ -1,21 +1,43 @@
-"""The screens of sessions: what was kept and dropped of each, and why, and what was put before which prompt."""
+"""The screens of sessions: how each began and what it learnt, what was kept and dropped, and what agents were shown."""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from datetime import datetime
+from typing import Any, Final
 
-from recollect.domain.lifecycle import SessionList, ShownSession
+from recollect.domain.lifecycle import (
+    CheckpointSession,
+    EndSession,
+    EndTurn,
+    ShownSession,
+    StartSession,
+    SubmitPrompt,
+    UseTool,
+)
+from recollect.domain.page import SessionGlances
+from recollect.doors.web.memories import loaded
 from recollect.doors.web.visit import Done, Shown, Visit
 
-_PAGE = 50
+_PAGE: Final = 25
+_EVENTS: Final = {
+    StartSession.event: "start",
+    SubmitPrompt.event: "prompt",
+    UseTool.event: "tool",
+    EndTurn.event: "end of a turn",
+    CheckpointSession.event: "checkpoint",
+    EndSession.event: "end",
+}
 
 
 def listed(visit: Visit) -> Shown:
-    """Show a page of the sessions, the latest first."""
+    """Show a page of the sessions, the latest first, of this project or of all of who asks."""
     offset = visit.number("offset", 0)
-    found: SessionList = visit.run("list_sessions", limit=_PAGE, offset=offset)
-    listed = {"sessions": found.sessions, "total": found.total}
-    return Shown("sessions.html", listed | visit.pages(_PAGE, found.total))
+    everywhere = bool(visit.said("everywhere")) and not visit.team_server
+    found: SessionGlances = visit.run("glance_at_sessions", limit=_PAGE, offset=offset, everywhere=everywhere)
+    learnt = [memory for one in found.sessions for memory in one.learnt]
+    listed = {"sessions": found.sessions, "total": found.total, "everywhere": everywhere}
+    return Shown("sessions.html", listed | {"_by": visit.authors(learnt)} | visit.pages(_PAGE, found.total))
 
 
 def one(visit: Visit) -> Shown:
@@ -28,7 +50,27 @@ def one(visit: Visit) -> Shown:
         if not offset or first is None or last is None or first <= each.at <= last:
             events.append(("injection", each.at, each))
     events.sort(key=lambda event: (event[1], event[0] != "injection"))
-    return Shown("session.html", {"shown": found, "_events": events} | visit.pages(100, found.total))
+    put = loaded(visit, {number for each in found.injections for number in each.memory_ids})
+    prompted = _before_prompts(found)
+    data: dict[str, Any] = {
+        "shown": found,
+        "_events": events,
+        "_event_words": _EVENTS,
+        "_put": {memory.id: memory for memory in put},
+        "_prompted": prompted,
+    }
+    return Shown("session.html", data | visit.pages(100, found.total))
+
+
+def _before_prompts(shown: ShownSession) -> set[datetime]:
+    """Return when memories were put before a prompt: nothing else was noted between that and the prompt."""
+    moments = [one.at for one in shown.observations]
+    found = set[datetime]()
+    for each in shown.injections:
+        last = bisect_right(moments, each.at) - 1
+        if last >= 0 and shown.observations[last].event == SubmitPrompt.event:
+            found.add(each.at)
+    return found
 
 
 def correct(visit: Visit) -> Done:

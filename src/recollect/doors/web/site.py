@@ -25,7 +25,7 @@ from starlette.types import Receive, Scope, Send
 from recollect import __version__
 from recollect.doors.http.access import Access
 from recollect.doors.http.messages import JSON, answered, failed, to_recollect_error
-from recollect.doors.web import PAGE, actions, drawings, inbox, memories, reports, sessions, words
+from recollect.doors.web import PAGE, actions, inbox, memories, near, reports, sessions, today, words, zones
 from recollect.doors.web.entry import COOKIE, LIFE, Browser, own_address
 from recollect.doors.web.visit import Done, Shown, Visit
 from recollect.errors import Forbidden, InvalidInput, NotFound, RecollectError, TooLarge, Unauthorized
@@ -56,7 +56,7 @@ class Screen(NamedTuple):
 
 
 SCREENS: Final = (
-    Screen("/", memories.search, name="Search"),
+    Screen("/", today.opened, name="Today"),
     Screen("/browse", memories.browse, name="Browse"),
     Screen("/memory/{id}", memories.one),
     Screen("/memory/{id}/edit", memories.edit, actions.edit),
@@ -64,10 +64,9 @@ SCREENS: Final = (
     Screen("/act", actions.confirm, actions.act),
     Screen("/undo", None, actions.undo),
     Screen("/inbox", inbox.listed, inbox.decide, "Inbox"),
+    Screen("/near", near.listed, near.decide, "Duplicates"),
     Screen("/sessions", sessions.listed, name="Sessions"),
     Screen("/session", sessions.one, sessions.correct),
-    Screen("/graph", drawings.graph, name="Graph"),
-    Screen("/map", drawings.vector_map, name="Map"),
     Screen("/journal", reports.journal, name="Journal"),
     Screen("/health", reports.health, reports.check_up, "Health"),
     Screen("/team", reports.team, reports.administer, "Team"),
@@ -102,6 +101,7 @@ class Site:
                 Route("/open", self._open),
                 Route("/sign-in", self._sign_in, methods=["GET", "POST"]),
                 Route("/sign-out", self._sign_out, methods=["POST"]),
+                Route("/zone", self._zone, methods=["POST"]),
                 Route("/static/{name}", self._file),
             ],
             redirect_slashes=False,
@@ -135,7 +135,8 @@ class Site:
         if browser is not None and request.method == "POST" and not browser.sent(form.get("token", "")):
             raise Forbidden("This form is from another sign-in: go back, load the page again, and send it once more.")
         path, query = request.url.path, request.query_params
-        visit = Visit(self._access, self._checkup, asker, browser, path, query, form, request.path_params)
+        zone = zones.zone_named(request.cookies.get(zones.COOKIE, ""))
+        visit = Visit(self._access, self._checkup, asker, browser, path, query, form, request.path_params, zone)
         return await run_sync(self._worked, screen, visit, request)
 
     def _worked(self, screen: Screen, visit: Visit, request: Request) -> Response:
@@ -173,6 +174,8 @@ class Site:
             undo = browser.changes.get(browser.said) if message else None
         template = self._templates.get_template(found.template)
         common: dict[str, Any] = {"visit": visit, "message": message, "undo": undo, "error": None, "waiting": 0}
+        zone = visit.zone if visit is not None else None
+        common |= {"_zone": zone, "_zone_words": zones.zone_words(zone, self._access.app.clock())}
         if visit is not None and visit.browser is not None:
             common |= {"places": reports.places(visit), "waiting": inbox.waiting(visit)}
         body = template.render(common | found.data)
@@ -220,10 +223,8 @@ class Site:
 
     def _let_in(self, request: Request, browser: Browser, onward: str) -> Response:
         response = RedirectResponse(onward, 303)
-        secure = request.url.scheme == "https" or request.headers.get("origin", "").startswith("https:")
         self._access.browsers.let_in(browser)
-        response.set_cookie(COOKIE, browser.name, int(LIFE), path=PAGE, secure=secure, httponly=True, samesite="lax")
-        return _secured(response)
+        return _with_cookie(_secured(response), request, COOKIE, browser.name, LIFE)
 
     async def _sign_out(self, request: Request) -> Response:
         browser: Browser | None = getattr(request.state, "browser", None)
@@ -234,6 +235,15 @@ class Site:
         response = RedirectResponse(f"{PAGE}/sign-in", 303)
         response.delete_cookie(COOKIE, path=PAGE)
         return _secured(response)
+
+    async def _zone(self, request: Request) -> Response:
+        """Keep the time zone of a browser in a cookie; it is told by a script, which then shows the screen anew."""
+        browser: Browser | None = getattr(request.state, "browser", None)
+        form = _form(await request.body())
+        if browser is None or not browser.sent(form.get("token", "")):
+            raise Forbidden("This form is from another sign-in: load the page again.")
+        zone = zones.zone_told(form.get("zone", ""))
+        return _with_cookie(_secured(Response(status_code=204)), request, zones.COOKIE, zone.key, zones.LIFE)
 
     async def _file(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -266,6 +276,13 @@ def _form(body: bytes) -> QueryParams:
     except ValueError:
         raise InvalidInput("form", "Invalid form: It is not what a browser sends") from None
     return QueryParams([(name, value.replace("\r\n", "\n")) for name, value in pairs])
+
+
+def _with_cookie(response: Response, request: Request, name: str, value: str, life: float) -> Response:
+    """Add a cookie that no script reads and that only the page gets, over TLS alone where the page came so."""
+    secure = request.url.scheme == "https" or request.headers.get("origin", "").startswith("https:")
+    response.set_cookie(name, value, int(life), path=PAGE, secure=secure, httponly=True, samesite="lax")
+    return response
 
 
 def _secured(response: Response) -> Response:

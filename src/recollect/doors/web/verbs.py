@@ -7,14 +7,28 @@ from typing import Any, Final
 
 from recollect.app import App
 from recollect.domain.fields import Request
-from recollect.domain.page import Browse, Facets, ReadGraph, ReadJournal, ReadMap, SetStanding, UsesOf
-from recollect.domain.requests import Caller
+from recollect.domain.lifecycle import StartSession
+from recollect.domain.page import (
+    Browse,
+    Facets,
+    GlanceAtSessions,
+    ReadJournal,
+    ReadNearPairs,
+    ReplaceMemory,
+    SetStanding,
+    TellApart,
+    UsesOf,
+)
+from recollect.domain.requests import Caller, Query
 from recollect.domain.review import Inbox
 from recollect.doors import handlers
 from recollect.memory.inbox import count_waiting
 from recollect.memory.move import set_standing
-from recollect.memory.overview import browse, facets, read_graph, read_journal, read_map
-from recollect.sessions.session_state import uses_of
+from recollect.memory.near import near_pairs, replace_memory, tell_apart
+from recollect.memory.overview import browse, facets, read_journal
+from recollect.search.recall import recall_uncounted
+from recollect.sessions.pipeline import preview_start
+from recollect.sessions.session_state import glance_at_sessions, uses_of
 
 PAGE: Final[dict[str, tuple[type[Request], Callable[..., Any]]]] = {
     run.__name__: (request, run)
@@ -24,9 +38,13 @@ PAGE: Final[dict[str, tuple[type[Request], Callable[..., Any]]]] = {
         (Inbox, count_waiting),
         (UsesOf, uses_of),
         (ReadJournal, read_journal),
-        (ReadGraph, read_graph),
-        (ReadMap, read_map),
         (SetStanding, set_standing),
+        (Query, recall_uncounted),
+        (StartSession, preview_start),
+        (ReadNearPairs, near_pairs),
+        (ReplaceMemory, replace_memory),
+        (TellApart, tell_apart),
+        (GlanceAtSessions, glance_at_sessions),
     )
 }
 """The request of each, and what runs it."""

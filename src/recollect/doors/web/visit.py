@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
 
 from starlette.datastructures import QueryParams
 
@@ -15,6 +16,7 @@ from recollect.domain.requests import Caller
 from recollect.domain.results import Memory
 from recollect.doors.http.access import Access
 from recollect.doors.web import PAGE
+from recollect.doors.web.authors import who
 from recollect.doors.web.entry import Browser, Step, Undo, own_address
 from recollect.doors.web.verbs import perform
 from recollect.errors import InvalidInput
@@ -59,6 +61,8 @@ class Visit:
     query: QueryParams
     form: QueryParams
     parameters: Mapping[str, str]
+    zone: ZoneInfo | None = None
+    """The zone in which times are shown; without one that of this machine."""
 
     def __post_init__(self) -> None:
         narrowed = {name: self.query[name] for name in _BROWSER_ONLY if self.query.get(name)}
@@ -67,6 +71,19 @@ class Visit:
         if self.browser is not None:
             narrowed = self.browser.place | {name: narrowed[name] for name in PLACE if name in narrowed}
         self.place: dict[str, str] = narrowed
+
+    @property
+    def folder(self) -> str:
+        """Return the folder in which the page was opened, where the screen shows the project of that folder."""
+        browser = self.browser
+        return browser.folder if browser is not None and self.place == browser.place else ""
+
+    def authors(self, memories: Collection[Memory]) -> dict[int, str]:
+        """Return who said each of these memories and through what, in words."""
+        sessions = {one.session_id for one in memories if one.session_id}
+        with self.caller() as caller:
+            agents = self.app.sessions.agents_of(caller, sessions) if sessions else {}
+            return {one.id: who(one, caller.user, agents.get(one.session_id or "", "")) for one in memories}
 
     def run(self, name: str, **fields: Any) -> Any:
         """Run a verb for who asks, where they look; raise what it raises."""
@@ -89,8 +106,12 @@ class Visit:
 
     def writes(self, memory: Memory) -> bool:
         """Say whether who asks may change a memory."""
+        return memory.namespace in self.writable()
+
+    def writable(self) -> frozenset[str]:
+        """Return the namespaces that who asks may write."""
         with self.caller() as caller:
-            return any(caller.namespace(scope) == memory.namespace for scope in caller.writes)
+            return frozenset(caller.namespace(scope) for scope in caller.writes)
 
     def administer(self, name: str, **fields: Any) -> Any:
         """Run a verb of administration; on one's own machine there is none."""
@@ -161,6 +182,6 @@ class Visit:
         said: dict[str, Any] = {}
         for name, value in self.query.multi_items():
             said.setdefault(name, []).append(value)
-        for name in ("format", "at", *_BROWSER_ONLY):
+        for name in ("format", "at", "typing", *_BROWSER_ONLY):
             said.pop(name, None)
         return self.link(self.path.removeprefix(f"{PAGE}/"), **(said | changed))

@@ -4,11 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from difflib import SequenceMatcher
 from typing import Any, Final
 
+from jinja2 import pass_context
+from jinja2.runtime import Context
 from markupsafe import Markup, escape
+
+from recollect.domain.results import Memory
+from recollect.doors.web.authors import agent_title
+from recollect.doors.web.zones import local
+from recollect.text.terms import STOP_WORDS, stem
+from recollect.text.writing_systems import fold, is_dense
 
 _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
@@ -16,6 +24,10 @@ _UNSEEN: Final = re.compile(
 )
 _WORD: Final = re.compile(r"\s+|[^\s]+")
 _MOST_WORDS: Final = 4_000
+_TOKEN: Final = re.compile(r"[^\W_]+")
+_BEGUN: Final = 3  # letters from which a word that somebody types marks those that begin so
+_FIRST: Final = 240  # characters of a text that a row has room for
+_MARK: Final = Markup("<mark>{}</mark>")
 _CODE: Final = re.compile(r"`([^`]{1,200})`")
 
 
@@ -40,9 +52,17 @@ def coded(text: object) -> Markup:
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(shown(text)))))  # noqa: S704 - all else is escaped
 
 
-def moment(at: datetime | None) -> str:
-    """Return a time in UTC, to the minute."""
-    return "" if at is None else at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+@pass_context
+def moment(context: Context, at: datetime | None) -> str:
+    """Return a time to the minute, in the zone of the visit."""
+    visit = context.get("visit")
+    return "" if at is None else local(at, visit.zone if visit else None).strftime("%Y-%m-%d %H:%M")
+
+
+def day(at: date, today: date) -> str:
+    """Return a day as people say it, such as Today or Friday, 27 November 2026."""
+    near = {0: "Today", 1: "Yesterday"}.get((today - at).days)
+    return near or f"{at:%A}, {at.day} {at:%B %Y}"
 
 
 def ago(at: datetime | None) -> str:
@@ -79,6 +99,31 @@ def plain(name: object) -> str:
     return str(name).replace("_", " ").replace("-", " ")
 
 
+def first_words(memory: Memory) -> str:
+    """Return what a row shows of a memory: a title of its own, else how its text begins."""
+    title = memory.title.rstrip("….")
+    derived = not title or memory.content.startswith(title)
+    return " ".join(memory.content[:_FIRST].split()) if derived else memory.title
+
+
+def marked(text: str, query: str) -> Markup:
+    """Return a text as markup in which the words of a query stand out, in whatever form; all else is escaped."""
+    words = _TOKEN.findall(query)
+    asked = [fold(one) for one in words]
+    wanted = {stem(one) for one in asked if one not in STOP_WORDS}
+    whole = {one for one in asked if is_dense(one)}
+    begun = tuple(one for one in asked if len(one) >= _BEGUN and one not in STOP_WORDS)
+    pieces: list[str] = []
+    end = 0
+    dense = "|".join(re.escape(one) for one in words if is_dense(one))
+    for token in re.finditer(rf"{dense}|(?:(?!{dense})[^\W_])+", text) if dense else _TOKEN.finditer(text):
+        word = fold(token[0])
+        if word in whole or stem(word) in wanted or (begun and word.startswith(begun)):
+            pieces += [escape(shown(text[end : token.start()])), _MARK.format(token[0])]
+            end = token.end()
+    return Markup("").join([*pieces, escape(shown(text[end:]))])
+
+
 def differences(before: str, after: str) -> list[tuple[str, str]]:
     """Return what makes `after` of `before`: stretches in order with `del`, `ins`, or nothing for what stays."""
     old, new = (_parts(one) for one in (before, after))
@@ -103,5 +148,6 @@ def _joined(old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
 
 FILTERS: Final[dict[str, Callable[..., Any]]] = {
     "raw": lambda value: Raw(value),
-    **{each.__name__: each for each in (coded, moment, ago, percent, thousands, many, plain)},
+    "agent": agent_title,
+    **{each.__name__: each for each in (coded, moment, ago, day, percent, thousands, many, plain, first_words, marked)},
 }

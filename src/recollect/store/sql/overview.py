@@ -1,4 +1,4 @@
-"""What the page shows of many memories: pages without an offset, counts, the journal, and what is connected."""
+"""What the page shows of many memories: pages without an offset, counts, and the journal."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from recollect.store.sql.expressions import any_of, walked
 from recollect.store.sql.statements import count
 from recollect.store.sql.tables import label, memory
 from recollect.store.sql.visibility import (
-    ENTITIES,
+    APART,
     STANDING,
     namespace_ids,
     of_levels,
@@ -157,6 +157,13 @@ class SqlOverview:
         with self._database.reading() as connection:
             return list(connection.execute(query.limit(limit)).scalars())
 
+    def told_apart(self, ids: Sequence[int]) -> set[tuple[int, int]]:
+        """Return which pairs of these memories somebody found to be no duplicates, the lower id first."""
+        query = select(label.c.memory_id, label.c.value).where(label.c.kind == APART, label.c.memory_id.in_(ids))
+        with self._database.reading() as connection:
+            found = [(number, int(other)) for number, other in connection.execute(query)]
+        return {(min(pair), max(pair)) for pair in found}
+
     def pinned(self, view: View, limit: int) -> list[int]:
         """Return the ids of what somebody pinned, as far as the view may see it."""
         mine = (label.c.kind == STANDING) & (label.c.value == "pinned")
@@ -190,14 +197,6 @@ class SqlOverview:
         """Return the number of the newest line of the journal about these namespaces, 0 without any."""
         with self._database.reading() as connection:
             return max((connection.execute(_newest_line(one)).scalar() or 0 for one in namespaces), default=0)
-
-    def sharing_entities(self, names: Sequence[str], view: View, limit: int) -> list[tuple[str, int]]:
-        """Return which memories that the view may see name these entities: name and id, the newest memories first."""
-        query = select(label.c.value, memory.c.id).join(memory, memory.c.id == label.c.memory_id)
-        query = query.where(label.c.kind.in_(ENTITIES), label.c.value.in_(list(names)))
-        with self._database.reading() as connection:
-            query = query.where(visible(connection, view)).order_by(memory.c.id.desc()).limit(limit)
-            return [(name, number) for name, number in connection.execute(query)]
 
 
 def _newest(connection: Connection, number: int, seen: ColumnElement[bool], most: int) -> Iterator[Row[Any]]:

@@ -29,7 +29,7 @@ from sqlalchemy import (
 )
 
 from recollect.domain.enums import ObservationType, Scope, Sensitivity, Source, Standing
-from recollect.domain.lifecycle import CAPTURED, Decision, Observation, Session
+from recollect.domain.lifecycle import CAPTURED, Decision, Observation, Session, SubmitPrompt
 from recollect.domain.origin import APPROVED, Authority, SaidBy, authority, before_stamps
 from recollect.domain.requests import Caller
 from recollect.domain.results import Memory
@@ -40,7 +40,7 @@ from recollect.store.sql.database import Database
 from recollect.store.sql.statements import count, insert_all, select_in
 from recollect.store.sql.tables import consolidation, label, level_of, memory, observation, session, usage
 from recollect.store.sql.transaction import Transaction
-from recollect.store.sql.visibility import STANDING, inside, namespace_ids, of_levels, shown
+from recollect.store.sql.visibility import APART, STANDING, inside, namespace_ids, of_levels, shown
 
 _SESSION: Final = tuple(Session.model_fields)
 _OBSERVED: Final = tuple(Observation.model_fields)
@@ -127,6 +127,42 @@ class Sessions:
         with self._database.reading() as connection:
             query = select(session).where(_own(caller)).order_by(*_LATEST).limit(limit).offset(offset)
             return [_session(one) for one in connection.execute(query)], count(connection, session, _own(caller))
+
+    def listed_everywhere(self, caller: Caller, limit: int, offset: int) -> tuple[list[Session], int]:
+        """Return a page of this user's sessions in all projects, the latest first, and how many there are."""
+        mine = session.c.owner == caller.namespace(Scope.PERSONAL)
+        with self._database.reading() as connection:
+            query = select(session).where(mine).order_by(*_LATEST).limit(limit).offset(offset)
+            return [_session(one) for one in connection.execute(query)], count(connection, session, mine)
+
+    def first_prompts(self, sessions: Sequence[Session]) -> dict[int, Observation]:
+        """Return the first prompt that was noted of each of these sessions, by the number of the session's row."""
+        row, number = observation.c.session_row, observation.c.number
+        prompts = row.in_([one.id for one in sessions]) & (observation.c.event == SubmitPrompt.event)
+        first = select(row, func.min(number).label("number")).where(prompts).group_by(row).subquery()
+        here = (row == first.c.session_row) & (number == first.c.number)
+        with self._database.reading() as connection:
+            rows = connection.execute(select(observation).join(first, here))
+            return {row.session_row: _observed(row) for row in rows}
+
+    def kept_ids(self, sessions: Sequence[Session]) -> dict[int, list[int]]:
+        """Return the ids of the memories that each of these sessions made, in order, by the number of its row."""
+        query = select(observation.c.session_row, observation.c.memory_id).where(
+            observation.c.session_row.in_([one.id for one in sessions]),
+            observation.c.decision == Decision.KEPT,
+            observation.c.memory_id.is_not(None),
+        )
+        found: dict[int, list[int]] = {}
+        with self._database.reading() as connection:
+            for row, memory_id in connection.execute(query.order_by(observation.c.session_row, observation.c.number)):
+                found.setdefault(row, []).append(memory_id)
+        return {row: list(dict.fromkeys(ids)) for row, ids in found.items()}
+
+    def agents_of(self, caller: Caller, session_ids: Collection[str]) -> dict[str, str]:
+        """Return the agent of each of the caller's own sessions that has one of these names, in whichever project."""
+        mine = (session.c.owner == caller.namespace(Scope.PERSONAL)) & session.c.session_id.in_(sorted(session_ids))
+        with self._database.reading() as connection:
+            return dict(map(tuple, connection.execute(select(session.c.session_id, session.c.agent).where(mine))))
 
     def naming(self, caller: Caller, memory_id: int, limit: int) -> list[Session]:
         """Return the latest sessions whose state may name a memory: its number stands there."""
@@ -354,6 +390,16 @@ class ConsolidationWriting(Transaction):
         if ends:
             self._connection.execute(update(memory).where(memory.c.id == old.id).values(dict.fromkeys(ends)))
         told = {"fields": [*ends, "standing"], "standing": str(standing or "")}
+        self._journal("update", (old.id, old.sensitivity, told))
+
+    def tell_apart(self, old: Memory, other: int, *, undo: bool) -> None:
+        """Note that a memory is no duplicate of another one, or with `undo` that it may be."""
+        mine = (label.c.memory_id == old.id) & (label.c.kind == APART) & (label.c.value == str(other))
+        self._connection.execute(delete(label).where(mine))
+        if not undo:
+            row = {"memory_id": old.id, "kind": APART, "position": other, "value": str(other)}
+            self._connection.execute(insert(label).values(row))
+        told = {"fields": ["apart"], "apart": "" if undo else str(other)}
         self._journal("update", (old.id, old.sensitivity, told))
 
     def consolidate(self, changes: Sequence[tuple[AgingMemory, float, Mark]]) -> None:

@@ -51,6 +51,8 @@ _WHOLE = re.compile(r"/|~/|[A-Za-z]:/")  # a path from the root, the home folder
 _summary = memory.alias("summary")
 STANDING = "standing"
 """The kind of a label that says what somebody decided about a memory."""
+APART = "apart"
+"""The kind of a label that names a memory of which this one is no duplicate, as somebody decided."""
 ENTITIES = tuple(f"entity_{one}" for one in EntityType)
 
 HERE, LEVELS = bindparam("here", type_=Listed()), bindparam("levels", type_=Listed())

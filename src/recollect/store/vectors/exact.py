@@ -34,9 +34,11 @@ FLOAT = 4  # bytes
 _PAGE = 2_000
 _BEST, _GOOD = 20, 60  # memories by cosine
 _CHUNKS_OF_BEST, _CHUNKS_OF_GOOD = 4, 2  # those nearest by cosine; of all other memories one takes part
+_COMPARED = 4  # chunks of each memory that are compared with those of others
+_ROWS = 500  # chunks in one product
+_MOST_PAIRS = 2_000
 
 _MOST_CHUNKS = 1_000_000
-_TURNS = 24  # of the power method
 
 _vector = tables.vector.c
 _chunks = select(_vector.memory_id, _vector.ordinal, _vector.start, _vector.stop, _vector.embedding)
@@ -107,15 +109,26 @@ class SqlVectors:
         stacked = self._stacked(ids)
         return {(one, two): float((stacked[one] @ stacked[two].T).max()) for one, two in combinations(stacked, 2)}
 
-    def alike(self, ids: Sequence[int], least: float) -> set[tuple[int, int]]:
-        """Return the pairs of memories, the lower id first, of which two chunks have a cosine of at least `least`."""
-        stacked = self._stacked(ids)
+    def near_pairs(self, ids: Sequence[int], least: float) -> dict[tuple[int, int], float]:
+        """Return the pairs of memories, the lower id first, that have chunks of a cosine of at least `least`.
+
+        The first four chunks of each are compared. Of very many pairs the nearest come, 2,000 at most.
+        """
+        stacked = {one: some[:_COMPARED] for one, some in self._stacked(ids).items()}
         if not stacked:
-            return set()
+            return {}
         owners = np.repeat(list(stacked), [len(some) for some in stacked.values()])
         whole = np.concatenate(list(stacked.values()))
-        found = (owners[places].tolist() for places in np.nonzero(whole @ whole.T >= least))
-        return {(one, two) for one, two in zip(*found, strict=True) if one < two}
+        found: dict[tuple[int, int], float] = {}
+        for start in range(0, len(whole), _ROWS):
+            cosines = whole[start : start + _ROWS] @ whole.T
+            rows, columns = np.nonzero((cosines >= least) & (owners[start : start + _ROWS, None] < owners))
+            values = cosines[rows, columns]
+            for place in np.argsort(-values)[:_MOST_PAIRS]:
+                pair = int(owners[start + rows[place]]), int(owners[columns[place]])
+                found[pair] = max(float(values[place]), found.get(pair, least))
+        nearest = sorted(found.items(), key=lambda one: (-one[1], one[0]))
+        return dict(nearest[:_MOST_PAIRS])
 
     def _stacked(self, ids: Sequence[int]) -> dict[int, Matrix]:
         """Return the vectors of each memory that has any of our model's size."""
@@ -125,28 +138,6 @@ class SqlVectors:
             whole = {one: [vector for vector in some if len(vector) == size] for one, some in found.items()}
             return {one: np.stack(some) for one, some in whole.items() if some}
         return {}
-
-    def plane(self, ids: Sequence[int]) -> tuple[dict[int, tuple[float, float]], float]:
-        """Return where memories lie in the plane that shows most of their differences, and how much of those (0–1).
-
-        These are the first two principal components of the vectors of their first chunks, each stretched to 0–1. The
-        same vectors give the same map.
-        """
-        stacked = self._stacked(ids)
-        if len(stacked) < 2:
-            return {}, 0.0
-        matrix = np.stack([some[0] for some in stacked.values()])
-        matrix = matrix - matrix.mean(axis=0)
-        first = np.cos(np.outer(np.arange(matrix.shape[1]), (1.0, 2.0))).astype(np.float32)
-        for _ in range(_TURNS):  # each brings both directions nearer to those of the largest differences
-            first = np.linalg.qr(matrix.T @ (matrix @ first))[0]
-        largest = np.take_along_axis(first, np.abs(first).argmax(axis=0)[None], axis=0)
-        points = matrix @ np.where(largest < 0, -first, first)
-        shown, whole = float((points**2).sum()), float((matrix**2).sum())
-        low, high = points.min(axis=0), points.max(axis=0)
-        points = (points - low) / np.where(high > low, high - low, 1.0)
-        places = zip(stacked, points.tolist(), strict=True)
-        return {one: (x, y) for one, (x, y) in places}, shown / whole if whole else 0.0
 
     def best_spans(self, vector: Vector, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
         """Return where the best chunk of each memory lies in its content; a memory without vectors is absent."""

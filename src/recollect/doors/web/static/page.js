@@ -3,8 +3,11 @@
 (() => {
   const parser = new DOMParser();
   const said = () => document.getElementById("said");
+  const PAUSE = 250; // milliseconds without a key, after which a question is asked while it is typed
   let newest = null;
   let asking = 0;
+  let typed = false;
+  let pause = 0;
 
   // Of what the server sent, only the main part and the title are taken; it is escaped there.
   async function show(url, options = {}, keep = true, quiet = false) {
@@ -25,7 +28,7 @@
       return;
     }
     const page = parser.parseFromString(await answer.text(), "text/html");
-    if (turn !== asking) return; // a later question was asked meanwhile
+    if (turn !== asking || (options.untouched && typed)) return; // a later question was asked, or typed, meanwhile
     const fresh = page.getElementById("main");
     const focused = keep ? nameOf(document.activeElement) : null;
     const caret = focused && "selectionStart" in document.activeElement ? document.activeElement.selectionStart : null;
@@ -38,6 +41,7 @@
     const heading = document.querySelector("main [role=alert], main [role=status] p, main h2, main h1");
     if (said() && heading && !quiet) said().textContent = heading.textContent.trim();
     newest = null;
+    typed = false;
   }
 
   // The header shows where one is, and the footer has the address as JSON: both follow the address.
@@ -48,6 +52,7 @@
       if (old && fresh) old.replaceWith(document.adoptNode(fresh));
     }
     document.body.dataset.changes = page.body.dataset.changes || "";
+    document.body.dataset.zone = page.body.dataset.zone || "";
   }
 
   function nameOf(element) {
@@ -94,6 +99,7 @@
     const url = new URL(form.getAttribute("action") || location.href, location.href);
     if (!ours(url)) return;
     event.preventDefault();
+    clearTimeout(pause);
     const fields = new URLSearchParams(new FormData(form, event.submitter));
     if ((form.method || "get").toLowerCase() === "post") {
       show(url.href, { method: "POST", body: fields }, true);
@@ -103,6 +109,64 @@
     url.search = fields.toString();
     show(url.href, {}, form.hasAttribute("data-swap"));
   });
+
+  // A question is asked while it is typed. Only what was found is swapped, so that no key is lost.
+  document.addEventListener("input", (event) => {
+    typed = true;
+    const form = event.target.form;
+    if (!form || event.target.id !== "q" || !form.hasAttribute("data-typing")) return;
+    clearTimeout(pause);
+    pause = setTimeout(() => seek(form), PAUSE);
+  });
+
+  async function seek(form) {
+    const url = new URL(form.action, location.href);
+    const fields = new URLSearchParams(new FormData(form));
+    for (const [name, value] of [...fields]) if (!value) fields.delete(name);
+    url.search = fields.toString();
+    const shown = url.href;
+    url.searchParams.set("typing", "1");
+    const turn = ++asking;
+    let page;
+    try {
+      const answer = await fetch(url.href, { credentials: "same-origin", headers: { accept: "text/html" } });
+      if (!answer.ok) return; // it is asked again with the next key
+      page = parser.parseFromString(await answer.text(), "text/html");
+    } catch {
+      gone();
+      return;
+    }
+    const old = document.getElementById("results");
+    const fresh = page.getElementById("results");
+    if (turn !== asking || !old || !fresh) return;
+    old.replaceWith(document.adoptNode(fresh));
+    document.title = page.title;
+    history.replaceState({}, "", shown);
+    const heading = document.querySelector("#results h2");
+    if (said() && heading) said().textContent = heading.textContent.trim();
+  }
+
+  document.addEventListener("keydown", (event) => {
+    const field = document.getElementById("q");
+    if (event.key !== "/" || event.ctrlKey || event.metaKey || event.altKey || !field) return;
+    if (event.target.closest?.("input, textarea, select, [contenteditable]")) return;
+    event.preventDefault();
+    field.focus();
+    field.select();
+  });
+
+  // The server shows times, and what is today, in the zone of this browser once it knows that.
+  async function tellZone() {
+    const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+    const token = document.querySelector('input[name="token"]');
+    if (!zone || !token || document.body.dataset.zone === zone) return;
+    try {
+      const answer = await fetch("/page/zone", { method: "POST", body: new URLSearchParams({ zone, token: token.value }) });
+      if (answer.ok && !typed && location.pathname.startsWith("/page/")) show(location.href, { untouched: true }, true, true);
+    } catch {
+      // the next screen tells it again
+    }
+  }
 
   addEventListener("popstate", () => show(location.href, {}, false));
 
@@ -160,6 +224,7 @@
   }
 
   enhance();
+  tellZone();
   look();
   setInterval(look, 5000);
   document.addEventListener("visibilitychange", look);

@@ -1,0 +1,69 @@
+"""The screen of near duplicates: pairs that say nearly the same, and what a person makes of each."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from recollect.domain.page import NearPairs
+from recollect.domain.results import Memory, Outcome
+from recollect.doors.web.entry import Undo
+from recollect.doors.web.memories import found
+from recollect.doors.web.visit import Done, Shown, Visit
+from recollect.doors.web.words import differences
+from recollect.errors import InvalidInput
+from recollect.memory.duplicates import LABELS
+
+_CHOICES: Final = ("newer", "older", "merge", "apart")
+
+
+def listed(visit: Visit) -> Shown:
+    """Show pairs of memories that say nearly the same, the nearest first."""
+    pairs: NearPairs = visit.run("near_pairs", limit=visit.number("limit", 20, 100, least=1), **visit.levels)
+    data = {
+        "near": pairs,
+        "_by": visit.authors([one for pair in pairs.pairs for one in (pair.older, pair.newer)]),
+        "_differences": [differences(pair.older.content, pair.newer.content) for pair in pairs.pairs],
+    }
+    return Shown("near.html", data)
+
+
+def decide(visit: Visit) -> Done:
+    """Keep one of a pair, or merge both into the newer one; what gave its place is hidden and can be restored."""
+    do = visit.said("do")
+    if do not in _CHOICES:
+        raise InvalidInput("do", f"Invalid do: Must be one of {', '.join(_CHOICES)}")
+    older, newer = (found(visit, visit.said(name)) for name in ("older", "newer"))
+    if do == "apart":
+        pair = {"id": str(newer.id), "other": str(older.id)}
+        outcome: Outcome = visit.run("tell_apart", **pair, **visit.levels)
+        undo = Undo([visit.step("tell_apart", **pair, undo=True)], "They may be duplicates again.")
+        return Done(visit.back("near"), "Both stay as they are.", undo, {"outcome": outcome})
+    stays, goes = (older, newer) if do == "older" else (newer, older)
+    steps = []
+    if do == "merge":
+        changed = _merged_fields(visit, older, newer)
+        visit.run("remember", id=str(newer.id), **visit.levels, **changed)
+        kept = sorted(set(found(visit, str(newer.id)).merged_from) - set(newer.merged_from))
+        before = {name: _value(newer, name) for name in changed}
+        steps = [visit.step("update_memory", id=str(newer.id), **before)]
+        steps += [visit.step("forget", id=str(one)) for one in kept]
+    outcome = visit.run("replace_memory", id=str(goes.id), by=str(stays.id), **visit.levels)
+    steps.insert(0, visit.step("restore", id=str(goes.id)))
+    said = f"Memory {stays.id} says now what both said." if do == "merge" else f"Memory {stays.id} stays as it is."
+    message = " ".join((said, *outcome.notes))
+    return Done(visit.back("near"), message, Undo(steps, "Both are as they were."), {"outcome": outcome})
+
+
+def _merged_fields(visit: Visit, older: Memory, newer: Memory) -> dict[str, Any]:
+    """Return the text that a person wants of both, and the labels of both where the newer one lacks some."""
+    labels: dict[str, Any] = {}
+    for name, most in LABELS.items():
+        both = list(dict.fromkeys((*_value(older, name), *_value(newer, name))))[-(most or 0) :]
+        if set(both) != set(_value(newer, name)):
+            labels[name] = both
+    return {"content": visit.form.get("content", "")} | labels
+
+
+def _value(memory: Memory, name: str) -> Any:
+    value = getattr(memory, name)
+    return [str(one) for one in value] if isinstance(value, tuple) else value

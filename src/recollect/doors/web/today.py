@@ -1,0 +1,79 @@
+"""The first screen: what agents learnt and were told today, and exactly what the next session will start with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import date
+from itertools import groupby
+from typing import Final
+
+from pydantic.dataclasses import dataclass
+
+from recollect.domain.answer import LAZY, Answer
+from recollect.domain.fields import MAX_LIMIT
+from recollect.domain.lifecycle import Injection
+from recollect.domain.page import Browsed
+from recollect.domain.results import Memory, MemoryPreview
+from recollect.doors.web.memories import form_of, loaded, search
+from recollect.doors.web.visit import Shown, Visit
+from recollect.doors.web.zones import local
+
+_SESSION: Final = "the-next-session"  # no agent calls one so
+_DAYS: Final = 3
+_ENOUGH: Final = 8  # memories, after which no earlier day is shown
+_EDITABLE: Final = 4_000  # characters of a memory that is edited where it stands; the form of a longer one is a screen
+_LINE: Final = re.compile(r"- \[(\d{1,10})\] ")
+
+
+@dataclass(frozen=True, config=LAZY)
+class Day(Answer):
+    """What was stored on a day of the person's calendar; `drafts` is what hooks noted and nobody has decided on."""
+
+    day: date
+    memories: tuple[MemoryPreview, ...]
+    drafts: tuple[MemoryPreview, ...]
+
+
+def opened(visit: Visit) -> Shown:
+    """Show what answers a question, or without one the first screen."""
+    return search(visit) if visit.said("q") else first(visit)
+
+
+def first(visit: Visit) -> Shown:
+    """Show what was stored today or on the last days with something, and what the next session will start with."""
+    recent: Browsed = visit.run("browse", limit=MAX_LIMIT, **visit.levels)
+    today = local(visit.app.clock(), visit.zone).date()
+    start: Injection = visit.run("preview_start", session_id=_SESSION, folder=visit.folder)
+    stand_in = {str(one.id): one for one in loaded(visit, start.memory_ids)}
+    days = list(_days(visit, recent.memories, today))
+    data = {
+        "days": days,
+        "today": today,
+        "start": start,
+        "_lines": list(_lines(start, stand_in)),
+        "_writable": visit.writable(),
+        "_editable": _EDITABLE,
+        "_by": visit.authors([one for day in days for one in (*day.memories, *day.drafts)]),
+    }
+    return Shown("first.html", data | form_of(visit))
+
+
+def _days(visit: Visit, memories: Sequence[Memory], today: date) -> Iterator[Day]:
+    """Yield today alone where something was stored, else the last days with something, the latest first."""
+    shown = 0
+    grouped = groupby(memories, key=lambda one: local(one.created_at, visit.zone).date())
+    for number, (day, some) in enumerate(grouped):
+        found = list(some)
+        drafts = tuple(one for one in found if one.is_draft)
+        yield Day(day, tuple(one for one in found if not one.is_draft), drafts)
+        shown += len(found)
+        if day == today or number + 1 == _DAYS or shown >= _ENOUGH:
+            return
+
+
+def _lines(start: Injection, memories: dict[str, Memory]) -> Iterator[tuple[str, Memory | None]]:
+    """Yield the lines of what a session starts with, each with the memory that it is about."""
+    for line in start.text.split("\n") if start.text else ():
+        about = _LINE.match(line)
+        yield line, memories.get(about[1]) if about else None
