@@ -6,8 +6,8 @@ words and compared, without any model; a memory comes up by this way at most onc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Container, Iterator
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from recollect.domain.results import Memory
 from recollect.projects import checkout_of
 from recollect.prompt.fence import governed_memory, permitted
 from recollect.prompt.orders import REDACTED, governed
+from recollect.domain.search import View
 from recollect.search.visibility import view_of
 from recollect.sessions.index import labelled
 from recollect.sessions.observations.occurrence import ASSISTANT, Occurrence, Origin, used
@@ -33,43 +34,65 @@ _HEAD: Final = (
     '{"action": "recall", "id": "12"}.'
 )
 _WHOLE: Final = 300  # characters of a memory that is no rule and stands whole all the same
+_BATCH: Final = 40  # moments that are compared at a time
 _END: Final = 8_000  # characters of an output whose words are looked up first
 _LOOKS: Final = "view"  # what an editor's tool is told that writes nothing
 
 
-def reminders(app: App, event: BeforeTool | UseTool, caller: Caller, *, failed: bool = False) -> list[Memory]:
-    """Return the memories that one of their moments asks to show at an event: rules first, then the newest first.
+def fitting(
+    app: App, event: BeforeTool | UseTool, caller: Caller, known: Container[int] = (), *, failed: bool = False
+) -> Iterator[int]:
+    """Yield the ids of memories of which a moment fits an event: rules first, then the newest first.
 
-    `failed` says that the tool failed, if it has run. Memories that may not be shown unasked are left out.
+    `failed` says that the tool failed, if it has run. Those that are `known` are left out. A moment is compared only
+    when its turn comes, so that an action which many fit costs no more than one that few do.
     """
-    actions = list(_actions(app, event, failed=failed))
-    if not actions:
-        return []
-    with app.records.snapshot():
-        view = view_of(app, Filters(), caller).model_copy(update={"condensed": False})
-        ids = set[int]()
-        for kind, action, leads in actions:
-            may = app.records.moments(kind, leads, view)
-            ids |= {number for number, text in may if number not in ids and read(text).fits(action)}
-        found = app.records.load(ids, view).values() if ids else ()
-    speaking = [one for one in found if one.speaks_unasked and permitted(one)]
-    return sorted(speaking, key=lambda one: (one.is_rule, one.observed_at or one.updated_at, one.id), reverse=True)
+    view = _view(app, caller)
+    led = [
+        (one, action)
+        for kind, action, leads in _actions(app, event, failed=failed)
+        for one in app.records.moments(kind, leads, view)
+    ]
+    led.sort(key=lambda one: (one[0].is_rule, one[0].at, one[0].memory_id), reverse=True)
+    waiting = (each for each in led if each[0].memory_id not in known)
+    found = set[int]()
+    while batch := list(islice(waiting, _BATCH)):
+        texts = app.records.moment_texts(one for one, _ in batch)
+        for one, action in batch:
+            text = texts.get((one.memory_id, one.position))
+            if text is not None and one.memory_id not in found and read(text).fits(action):
+                found.add(one.memory_id)
+                yield one.memory_id
 
 
-def reminder(context: Context[Any], found: Sequence[Memory]) -> Injection | None:
-    """Return the block of the first two of these memories that the session was not reminded of; None without any."""
+def reminder(context: Context[Any], ids: Iterator[int]) -> Injection | None:
+    """Return the block of the first two of these memories that may be shown unasked; None without any."""
     lines: dict[int, str] = {}
     whole: list[int] = []
-    for one in found:
-        text = "" if one.id in context.state.reminded else _line_text(one)
-        if text and len(lines) < MOST:
+    for one in _loaded(context, ids):
+        text = _line_text(one) if one.speaks_unasked and permitted(one) else ""
+        if text:
             lines[one.id] = labelled(one, text, context.at)
             whole += [one.id] if text == _flat(one.content) else []
+        if len(lines) == MOST:
+            break
     if not lines:
         return None
     ids = tuple(map(str, lines))
     block = "\n".join((f"<{FENCE}>", _HEAD, *lines.values(), f"</{FENCE}>"))
     return Injection(block, ids, whole_ids=tuple(map(str, whole)), reminded_ids=ids)
+
+
+def _loaded(context: Context[Any], ids: Iterator[int]) -> Iterator[Memory]:
+    """Yield the memories of ids in their order, a few read at a time."""
+    view = _view(context.app, context.caller)
+    while batch := list(islice(ids, 2 * MOST)):
+        found = context.app.records.load(batch, view)
+        yield from (found[one] for one in batch if one in found)
+
+
+def _view(app: App, caller: Caller) -> View:
+    return view_of(app, Filters(), caller).model_copy(update={"condensed": False, "speaking": True})
 
 
 def _actions(app: App, event: BeforeTool | UseTool, *, failed: bool) -> Iterator[tuple[Kind, Action, list[str]]]:

@@ -228,7 +228,13 @@ def _labelled(view: View) -> list[ColumnElement[bool]]:
     tags = [_carries(("tags",), tag) for tag in view.tags[:1]]
     files = [] if view.file is None else [label.c.kind.in_(_FILES) & _is_at(view.file)]
     entities = [] if view.entity is None else [_carries(ENTITIES, view.entity)]
-    return [*pinned, *tags, *entities, *files, *(_carries(("concepts",), str(concept)) for concept in view.concepts[:1])]
+    return [
+        *pinned,
+        *tags,
+        *entities,
+        *files,
+        *(_carries(("concepts",), str(concept)) for concept in view.concepts[:1]),
+    ]
 
 
 def _carries(kinds: Sequence[str], name: str) -> ColumnElement[bool]:
