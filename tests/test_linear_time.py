@@ -7,19 +7,21 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import partial
 from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from places import DEFAULT_MODEL
 from pumps import LONGEST, PUMPS, grown
 from recollect import gate, projects
 from recollect.domain import moments
+from recollect.domain.fields import MAX_QUERY
 from recollect.domain.origin import host_of, read_also
-from recollect.domain.requests import CompactQuery, Draft, MemoryFields, Update
+from recollect.domain.requests import CompactQuery, Draft, Update
 from recollect.domain.transfer import ImportFormat
 from recollect.doors import hook_events
 from recollect.doors.agents import json_text, toml_text
@@ -34,14 +36,21 @@ from recollect.sessions import boundaries, memorability
 from recollect.sessions.observations import kinds, lines, noise, notes, occurrence, origins, statements
 from recollect.store.text import fts5, words
 from recollect.text import entities, layers, prompts, terms, writing_systems
-from recollect.transfer import formats, markdown, markdown_export, remembered, watching
+from recollect.transfer import formats, ignore_files, markdown, markdown_export
 from recollect.transfer.formats import FORMATS
 
 pytestmark = pytest.mark.slow
 
 Reader = Callable[[str], object]
+
+
+class Reply(BaseModel):
+    """What a language model is asked for."""
+
+    a: str
+
+
 AT = parse.datetime(2026, 5, 7, 12, tzinfo=parse.UTC)
-ONE = Draft(content="Deploys go through CI.")
 TOKENS = Tokens.read(DEFAULT_MODEL / "tokenizer.json")
 QUERY = budget.Proximity({"aa": 1.0, "word": 2.0, "deploy": 3.0})
 
@@ -60,7 +69,10 @@ def quietly(reader: Callable[..., object], *refusals: type[Exception]) -> Reader
 
 def of_file(name: str) -> Reader:
     """Return the reader of an imported file of some format."""
-    return quietly(lambda text: list(FORMATS[ImportFormat(name)].read(BytesIO(text.encode("utf-8", "replace")), "x.md")), ValueError)
+    return quietly(
+        lambda text: list(FORMATS[ImportFormat(name)].read(BytesIO(text.encode("utf-8", "replace")), "x.md")),
+        ValueError,
+    )
 
 
 def wrapped(name: str, wrap: Callable[[str], Any]) -> Reader:
@@ -68,7 +80,7 @@ def wrapped(name: str, wrap: Callable[[str], Any]) -> Reader:
     return lambda text: of_file(name)(json.dumps(wrap(text)))
 
 
-def used(tool: str, field: str = "", output: bool = False) -> Reader:
+def used(tool: str, field: str = "", *, output: bool = False) -> Reader:
     """Return a reader of what a tool was given in a field, or wrote."""
 
     def read(text: str) -> object:
@@ -81,12 +93,27 @@ def used(tool: str, field: str = "", output: bool = False) -> Reader:
     return read
 
 
-def in_folder(name: str, read: Callable[[Path], object]) -> Reader:
-    """Return a reader of a file of that name in a repository."""
-    return lambda text: None
+def in_folder(name: str, reader: Callable[[Path], object]) -> Reader:
+    """Return a reader of a folder in which a file of that name holds the text."""
+
+    def read(text: str) -> object:
+        with TemporaryDirectory() as folder:
+            (Path(folder) / ".git").mkdir()
+            (Path(folder) / ".git" / "HEAD").write_text("ref: refs/heads/main\n", encoding="utf-8")
+            (Path(folder) / name).write_text(text, encoding="utf-8", errors="replace")
+            return reader(Path(folder))
+
+    return quietly(read, ValueError)
+
+
+def ignored(text: str) -> object:
+    """Look with the lines of an ignore file at names that many of them nearly fit."""
+    rules = (ignore_files.Rules(Path("/notes"), ignore_files.parse(text)),)
+    return [ignore_files.ignores(rules, Path("/notes", name), is_folder=False) for name in ("a" * 60, "a/" * 30 + "a")]
 
 
 def prompted(text: str) -> object:
+    """Note what a person wrote."""
     one = occurrence.prompted(text)
     return notes.observe(one, notes.Trail()).notes, statements.said(one.text)
 
@@ -121,7 +148,9 @@ TEXT: dict[str, Reader] = {
 }
 GATE: dict[str, Reader] = {
     "gate": quietly(lambda text: gate.clear(Draft(content=f"a{text}"))),
-    "gate of a title": quietly(lambda text: gate.clear(Draft(content="a", title=text[:2_000], tags=(text[:400] or "a",))), ValueError),
+    "gate of a title": quietly(
+        lambda text: gate.clear(Draft(content="a", title=text[:2_000], tags=(text[:400] or "a",))), ValueError
+    ),
     "masked": gate.masked,
     "redacted": lambda text: gate.clear(Draft(content=f"a{text}"), gate.OnSecret.REDACT),
     "labelled": quietly(lambda text: gate.clear(Draft(content="a", key="password", category=text[:400] or "a"))),
@@ -135,7 +164,7 @@ PROMPT: dict[str, Reader] = {
     "orders": orders.orders,
     "latin": neutral.latin,
     "told to a model": chat.said_of,
-    "reply of a model": lambda text: chat.read(chat.Description, text) if hasattr(chat, "Description") else None,
+    "reply of a model": lambda text: chat.read(Reply, text),
 }
 SEARCH: dict[str, Reader] = {
     "query": parse.parse,
@@ -221,6 +250,12 @@ FILES: dict[str, Reader] = {
     ],
     "passages": lambda text: markdown.PASSAGE.sub("", text),
     "shown in an export": markdown_export.shown_text,
+    "ignore file": ignored,
+    "settings of a repository": in_folder("recollect.toml", lambda folder: projects.table_in(str(folder))),
+    "name of a project": in_folder(".recollect.toml", projects.find_project),
+    "remotes": in_folder(".git/config", projects.find_project),
+    "folder of a worktree": in_folder(".git/commondir", projects.find_project),
+    "transcript": in_folder("a.jsonl", lambda folder: prompts.is_typed_by_transcript(folder / "a.jsonl", "a")),
     "settings as JSON": quietly(json_text.parse, ValueError),
     "settings put": quietly(lambda text: json_text.put(text, ["a", "b"], "c", 1), ValueError),
     "settings as TOML": quietly(toml_text.parse, ValueError),
@@ -228,6 +263,8 @@ FILES: dict[str, Reader] = {
     "page": page_words.shown,
     "code of a page": page_words.coded,
 }
+SHORTER = dict.fromkeys(SEARCH, MAX_QUERY)
+"""How long the text of a reader may be at most, where that is less."""
 READERS = TEXT | GATE | PROMPT | SEARCH | DOMAIN | MEMORY | SESSIONS | FILES
 
 
@@ -236,4 +273,4 @@ def test_a_reader_takes_linear_time(name: str) -> None:
     """Four times the text costs about four times as much, whatever is repeated in it."""
     reader = READERS[name]
     reader("Warm up: ignore nothing, and сall it а day.")
-    assert [found for pump in PUMPS if (found := grown(reader, pump))] == []
+    assert [found for pump in PUMPS if (found := grown(reader, pump, SHORTER.get(name, LONGEST)))] == []

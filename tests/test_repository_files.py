@@ -35,7 +35,9 @@ def test_a_key_of_many_parts_is_refused_before_it_is_parsed(text: str) -> None:
         parse_toml(HOSTILE[text])
 
 
-@pytest.mark.parametrize("text", ["[" * MANY, "a = " + "[" * MANY, "a = " + "{a=" * MANY, '"' * MANY, 'a = "' + "\\" * MANY])
+@pytest.mark.parametrize(
+    "text", ["[" * MANY, "a = " + "[" * MANY, "a = " + "{a=" * MANY, '"' * MANY, 'a = "' + "\\" * MANY]
+)
 def test_nesting_and_open_strings_are_no_toml(text: str) -> None:
     """The reason is a sentence, and not an error of the parser's own."""
     with at_most(0.5), pytest.raises(ValueError, match=r"\w"):

@@ -45,6 +45,8 @@ PUMPS: Final[dict[str, Callable[[int], str]]] = {
     "slashes": filled("/a"),
     "digits": filled("1"),
     "numbers": numbered("{}, "),
+    "months": filled("may "),
+    "dates that are none": filled("99.99.2026 "),
     "spaces": filled(" ", end="x"),
     "tabs": filled("\t", start="x", end="x"),
     "short lines": filled("ok\n"),

@@ -25,7 +25,25 @@ LINES = (
     "\ufeffa.md\n",
 )
 PARTS = ("a", "b", "*", "?", "**", "/", "/**", "**/", "[ab]", "[!a]", ".md", "sub", "!", "\\*", "c", "d", "-", "\\")
-NAMES = ("a", "b", "ab", "a.md", "ab.md", "c.md", "x", "sub", "d", "dd", "deep", "y", "1.md", "-", "kp.md", "*", "#a.md")
+NAMES = (
+    "a",
+    "b",
+    "ab",
+    "a.md",
+    "ab.md",
+    "c.md",
+    "x",
+    "sub",
+    "d",
+    "dd",
+    "deep",
+    "y",
+    "1.md",
+    "-",
+    "kp.md",
+    "*",
+    "#a.md",
+)
 
 
 def tree(folder: Path) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from functools import lru_cache
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from recollect.text import writing_systems
@@ -114,6 +115,9 @@ _WITH_YEAR = re.compile(rf"\b{_YEAR}\b")
 _MONTH = re.compile(rf"\b(?:{_MONTHS})\b", re.IGNORECASE)
 _VERB = re.compile(r"may\b(?! \d)", re.IGNORECASE)  # unless a preposition stands before it
 _BEFORE_MONTH = re.compile(r"\b(?:in|of|since|until|by|last|this|during)\s+$", re.IGNORECASE)
+_BEFORE: Final = 20  # characters before a month in which a preposition stands
+_MOST_PERIODS: Final = 20  # of a query that are read: each takes a millisecond
+_LONGEST_MOMENT: Final = 200  # characters of an expression that is read
 _LEAP: Final = 2000  # has every day that a year can have
 _LATER: Final = 14  # days in which something is still told about
 _SOON: Final = 3  # days after a day on which it is as likely to be told about
@@ -136,8 +140,8 @@ class Period(NamedTuple):
 def named_period(query: str, now: datetime) -> Period | None:
     """Return the first period that a query names, None without one; "last week" is relative to `now`."""
     year = _WITH_YEAR.search(query)
-    for one in _NAMED.finditer(query):
-        if _VERB.match(one[0]) and not _BEFORE_MONTH.search(query[: one.start()]):
+    for one in islice(_NAMED.finditer(query), _MOST_PERIODS):
+        if _VERB.match(one[0]) and not _BEFORE_MONTH.search(query, max(0, one.start() - _BEFORE), one.start()):
             continue
         text = one[0].lower()
         lacking = bool(_MONTH.search(text)) and not _WITH_YEAR.search(text)
@@ -154,6 +158,8 @@ def named_moment(text: str, now: datetime, *, end: bool = False, ahead: bool = F
     for the next one, and what is counted from now, such as "in 3 days", to the minute.
     """
     words = " ".join(text.lower().split())
+    if len(words) > _LONGEST_MOMENT:
+        return None
     if _FIGURES.fullmatch(words) and not _PLAIN_FIGURES.fullmatch(words):
         return None
     naive = now.replace(tzinfo=None)

@@ -65,9 +65,13 @@ def rules_in(folder: Path) -> Rules | None:
     if len(data) > repository_files.LARGEST:
         log.warning("%s is larger than %d bytes, so all of its folder is left out", file, repository_files.LARGEST)
         data = b"*"
-    lines = data.decode("utf-8-sig", "surrogateescape").split("\n")
-    found = tuple(filter(None, map(_rule, reversed(lines))))
+    found = parse(data.decode("utf-8-sig", "surrogateescape"))
     return Rules(folder, found) if found else None
+
+
+def parse(text: str) -> tuple[Rule, ...]:
+    """Return the rules of a file's lines, the last one first."""
+    return tuple(filter(None, map(_rule, reversed(text.split("\n")))))
 
 
 def ignores(above: Sequence[Rules], path: Path, *, is_folder: bool) -> bool:
