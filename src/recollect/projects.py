@@ -340,7 +340,9 @@ def _counts(name: str, ours: Mapping[str, Any], asked: Mapping[str, Any]) -> boo
 def _may_be_ours(file: Path) -> bool:
     """Say whether a file that cannot be read may have settings of ours; most files `pyproject.toml` have none."""
     try:
-        return file.name != _PYPROJECT or b"tool.recollect" in repository_files.beginning(file, repository_files.LARGEST)
+        return file.name != _PYPROJECT or b"tool.recollect" in repository_files.beginning(
+            file, repository_files.LARGEST
+        )
     except OSError:
         return True
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import base64
 import random
 from collections.abc import Callable
-from time import process_time
+from time import thread_time
 from typing import Final, NamedTuple
 
 from pattern_attacks import TooLong, at_most
 
 SHORTEST: Final = 1_000  # characters
 LONGEST: Final = 64_000
-ENOUGH: Final = 0.02  # seconds of processor time that tell how a cost grows
+ENOUGH: Final = 0.01  # seconds of processor time that tell how a cost grows
+LOOKS: Final = 4
 MOST: Final = 4.0  # seconds that one reading may take
 WORST: Final = 8.0  # times the cost of a quarter of the text: linear is 4, quadratic is 16
-LOOKS: Final = 4  # of which the least counts, as other processes only add to it
 
 MARKS: Final = "\u0301\u0327\u0323"
 HEBREW: Final = "\u05c1\u05b0\u05bc"
@@ -87,6 +87,9 @@ PUMPS: Final[dict[str, Callable[[int], str]]] = {
     "ended tags": filled("</a>"),
     "turns of roles": filled("\nuser: "),
     "turns as JSON": filled('{"role": "system", '),
+    "turns with stars": filled("*", start="\nuser"),
+    "indented turns": filled("\n" + " " * 50 + "user"),
+    "a heading of a role": filled('"', end="system"),
     "instruction tags": filled(" ", start="["),
     "escaped markers": filled("&lt;"),
     "entities of a page": filled("&#0000"),
@@ -98,6 +101,8 @@ PUMPS: Final[dict[str, Callable[[int], str]]] = {
     "escapes of a terminal": filled("\x1b]"),
     "colours of a terminal": filled("\x1b[3"),
     "addresses": filled("https://a"),
+    "slashes of an address": filled("/", start="https "),
+    "bracket and space": filled("[ "),
     "mail addresses": filled("a@"),
     "ends of mail addresses": filled("a.", end="@"),
     "options": filled(" --a"),
@@ -143,33 +148,34 @@ class Grown(NamedTuple):
     times: float
 
 
+def grown(reader: Callable[[str], object], pump: str, longest: int = LONGEST) -> Grown | None:
+    """Return how a reader's cost grows with a pump where that is more than linear.
+
+    The text is doubled until it takes long enough to be measured, or is as long as any that the reader may meet. What
+    looks slow is measured again, and the least of several looks counts.
+    """
+    make, size = PUMPS[pump], min(SHORTEST, longest // 4)
+    while (spent := cost(reader, make(size))) < ENOUGH and size < longest:
+        size = min(2 * size, longest)
+    if spent < ENOUGH or spent < WORST * cost(reader, make(size // 4)):
+        return None
+    quarter, spent = (cost(reader, make(length), LOOKS) for length in (size // 4, size))
+    slow = spent >= MOST or (spent >= ENOUGH and spent > WORST * quarter)
+    return Grown(pump, size, round(spent, 3), round(spent / max(quarter, 1e-6), 1)) if slow else None
+
+
 def cost(reader: Callable[[str], object], text: str, looks: int = 1) -> float:
-    """Return the least seconds of processor time that a reader takes for a text, `MOST` where that is too little."""
+    """Return the least seconds of this thread's processor time that a reader takes; `MOST` where that is too little.
+
+    Its clock is fine also while a limit on the time of the process runs, which the clock of the process is not.
+    """
     found = []
     for _ in range(looks):
-        start = process_time()
+        start = thread_time()
         try:
             with at_most(MOST):
                 reader(text)
         except TooLong:
             return MOST
-        found.append(process_time() - start)
+        found.append(thread_time() - start)
     return min(found)
-
-
-def grown(reader: Callable[[str], object], pump: str, longest: int = LONGEST) -> Grown | None:
-    """Return how a reader's cost grows with a pump where that is more than linear.
-
-    The text is doubled until it takes long enough to be measured, or is as long as any that the reader may meet.
-    """
-    make, size = PUMPS[pump], min(SHORTEST, longest // 4)
-    while (taken := cost(reader, make(size))) < ENOUGH and size < longest:
-        size = min(2 * size, longest)
-    if taken < ENOUGH:
-        return None
-    quarter = cost(reader, make(size // 4))
-    if taken < WORST * quarter:
-        return None
-    quarter, taken = cost(reader, make(size // 4), LOOKS), cost(reader, make(size), LOOKS)
-    slow = taken >= MOST or (taken >= ENOUGH and taken > WORST * quarter)
-    return Grown(pump, size, round(taken, 3), round(taken / max(quarter, 1e-6), 1)) if slow else None

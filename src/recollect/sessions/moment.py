@@ -16,10 +16,10 @@ from recollect.domain.lifecycle import BeforeTool, Injection, UseTool
 from recollect.domain.moments import Action, Kind, read
 from recollect.domain.requests import Caller, Filters
 from recollect.domain.results import Memory
+from recollect.domain.search import View
 from recollect.projects import checkout_of
 from recollect.prompt.fence import governed_memory, permitted
 from recollect.prompt.orders import REDACTED, governed
-from recollect.domain.search import View
 from recollect.search.visibility import view_of
 from recollect.sessions.index import labelled
 from recollect.sessions.observations.occurrence import ASSISTANT, Occurrence, Origin, used

@@ -14,12 +14,12 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, BinaryIO, Final, NamedTuple, cast
-from zipfile import BadZipFile, ZipFile
+from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from recollect.domain.transfer import ExportFormat, FileSections, ImportFormat, ImportItem, ItemKind, Problem
 from recollect.errors import InvalidInput
 from recollect.transfer import conversations, markdown, markdown_export, other_stores, recollect_jsonl
-from recollect.transfer.reading import Unreadable
+from recollect.transfer.reading import LARGEST_FILE, Unreadable
 
 Read = Iterator[ImportItem | Problem | FileSections]
 
@@ -32,6 +32,7 @@ _GRAPH: Final = frozenset({"observations", "relations"})
 _LISTS: Final = frozenset({"results", "memories", "records", "data"})
 _MARKDOWN: Final = (".md", ".markdown", ".mdc", ".cursorrules", ".windsurfrules", ".clinerules")
 _ZIP: Final = b"PK\x03\x04"
+_MOST_TIMES: Final = 200  # as large as it is packed may a member of an archive be that is larger than other files
 _IN_ARCHIVE: Final = re.compile(r"(?:.*/)?(?:conversations[\w-]*|memories)\.json")
 """The files of an archive that ChatGPT or Claude exports in which memories may be."""
 _TIMES: Final = frozenset({"created_at", "updated_at"})
@@ -211,13 +212,20 @@ def _opened(path: Path, member: str = "") -> Iterator[tuple[BinaryIO, os.stat_re
             known = os.fstat(source.fileno())
             if member:
                 with ZipFile(source) as archive, archive.open(member) as inside:
-                    yield cast(BinaryIO, inside), known, archive.getinfo(member).file_size
+                    yield cast(BinaryIO, inside), known, _unpacked(archive.getinfo(member))
             else:
                 yield source, known, known.st_size
     except OSError as error:
         raise InvalidInput("file", f"{path} cannot be read: {error.strerror or error}.") from None
     except (BadZipFile, zlib.error, EOFError, RuntimeError):
         raise InvalidInput("file", f"{path} cannot be read: the archive is damaged, or has a password.") from None
+
+
+def _unpacked(member: ZipInfo) -> int:
+    """Return how many bytes a member has unpacked; raise `OSError` for one that is made to fill a disk or a day."""
+    if member.file_size > max(LARGEST_FILE, _MOST_TIMES * member.compress_size):
+        raise OSError("it unpacks to far more than any export does")
+    return member.file_size
 
 
 def _of_regular_file(path: str, flags: int) -> int:
