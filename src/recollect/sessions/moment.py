@@ -65,11 +65,11 @@ def fitting(
                 yield one.memory_id
 
 
-def reminder(context: Context[Any], ids: Iterator[int]) -> Injection | None:
+def reminder(context: Context[Any], fitting_ids: Iterator[int]) -> Injection | None:
     """Return the block of the first two of these memories that may be shown unasked; None without any."""
     lines: dict[int, str] = {}
     whole: list[int] = []
-    for one in _loaded(context, ids):
+    for one in _loaded(context, fitting_ids):
         text = _line_text(one) if one.speaks_unasked and permitted(one) else ""
         if text:
             lines[one.id] = labelled(one, text, context.at)
