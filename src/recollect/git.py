@@ -19,13 +19,14 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from recollect import process
+from recollect import process, repository_files
 
 FILE: Final = "remotes.json"
 """What a data folder keeps of the repositories that were asked about."""
 _PATIENCE: Final = 1.0  # seconds for one question
 _AGE: Final = 86_400  # seconds until git is asked again, for the files that are not looked at
 _LARGEST: Final = 2**20  # bytes of a configuration
+_LONG_GAP: Final = re.compile(r"(?<=[ \t]{100})[ \t]+")  # which the parser would try to end at each of its places
 _MOST_KEPT: Final = 300
 _MOST_REMOTES: Final = 5
 _MOST_FORMER: Final = 5
@@ -71,7 +72,8 @@ def read_plainly(git: Path) -> Iterator[str]:
     """Yield the addresses of a repository's remotes as its own configuration has them, that of `origin` first."""
     config = ConfigParser(strict=False, allow_no_value=True, interpolation=None, comment_prefixes=("#", ";"))
     try:
-        config.read_string(re.sub(r"^[ \t]+", "", (git / "config").read_text(encoding="utf-8"), flags=re.MULTILINE))
+        plain = _LONG_GAP.sub("", repository_files.text(git / "config"))
+        config.read_string(re.sub(r"^[ \t]+", "", plain, flags=re.MULTILINE))
     except (OSError, ValueError, Error):
         return
     remotes = [one for one in config.sections() if one.startswith('remote "')]

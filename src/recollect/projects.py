@@ -14,13 +14,12 @@ import json
 import logging
 import re
 import shlex
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from recollect import process
+from recollect import process, repository_files
 from recollect.errors import InvalidInput
 from recollect.git import Remote, read_plainly, remotes_of, write_private
 
@@ -32,6 +31,7 @@ _DOORS: Final = ("ssh.", "altssh.", "www.")
 _MOST_CLONES: Final = 5  # of a clone, of a clone
 _LONGEST: Final = 120  # characters of a name
 _DIGITS: Final = 8
+_POINTER: Final = 8_192  # bytes of a file that names a folder
 
 
 class Project(NamedTuple):
@@ -124,7 +124,7 @@ def _confirmations(home: Path) -> dict[str, str]:
 
 
 def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+    return hashlib.sha256(repository_files.text(file).encode()).hexdigest()
 
 
 def checkout_of(folder: Path) -> Path | None:
@@ -138,7 +138,7 @@ def checkout_of(folder: Path) -> Path | None:
 def _is_checkout(git: Path) -> bool:
     """Say whether a `.git` is a git directory, or a file that names one."""
     try:
-        return (git / "HEAD").is_file() or (git.is_file() and git.read_bytes().startswith(b"gitdir:"))
+        return (git / "HEAD").is_file() or (git.is_file() and _pointer(git).startswith("gitdir:"))
     except OSError:
         return False
 
@@ -148,12 +148,17 @@ def common_directory(root: Path) -> Path | None:
     git = root / ".git"
     try:
         if git.is_file():
-            git = root / git.read_text(encoding="utf-8").strip().removeprefix("gitdir: ")
+            git = root / _pointer(git).removeprefix("gitdir: ")
         if (shared := git / "commondir").is_file():
-            git = git / shared.read_text(encoding="utf-8").strip()
+            git = git / _pointer(shared)
         return git.resolve() if git.is_dir() else None
     except (OSError, ValueError):
         return None
+
+
+def _pointer(file: Path) -> str:
+    """Return what a file says that does nothing but name a folder; raise `OSError` where it cannot be read."""
+    return repository_files.beginning(file, _POINTER).decode("utf-8", "surrogateescape").strip()
 
 
 def _bare(folder: Path) -> Path | None:
@@ -242,8 +247,8 @@ def _with_digest(name: str, whole: str) -> str:
 
 def _named(file: Path) -> str:
     try:
-        name = tomllib.loads(file.read_text(encoding="utf-8")).get("project")
-    except (OSError, ValueError, RecursionError) as error:
+        name = repository_files.toml(file).get("project")
+    except (OSError, ValueError) as error:
         raise InvalidInput("project", f"{file} cannot be read: {error}.") from None
     if not isinstance(name, str) or not name.strip():
         raise InvalidInput("project", f'{file} names no project: it holds a line such as `project = "engine"`.')
@@ -287,7 +292,6 @@ FILTERS: Final = frozenset({"memorability"})
 """The modules that a project cannot turn off, as they keep things out."""
 _OWN: Final = "recollect.toml"
 _PYPROJECT: Final = "pyproject.toml"
-_LARGEST: Final = 1_000_000  # bytes of a file that is read
 
 
 def table_in(folder: str) -> dict[str, Any]:
@@ -353,7 +357,7 @@ def without_effect(folder: Path, refusal: Callable[[str, object], str]) -> Itera
     for file in _files(folder, _OWN, _PYPROJECT, FILE):
         try:
             tables[file] = _table(file)
-        except (OSError, ValueError, RecursionError) as error:
+        except (OSError, ValueError) as error:
             if _may_be_ours(file):
                 yield f"{file} cannot be read: {error}"
     asked = _together(table for file, table in tables.items() if file.name != FILE)
@@ -384,7 +388,9 @@ def _counts(name: str, ours: Mapping[str, Any], asked: Mapping[str, Any]) -> boo
 def _may_be_ours(file: Path) -> bool:
     """Say whether a file that cannot be read may have settings of ours; most files `pyproject.toml` have none."""
     try:
-        return file.name != _PYPROJECT or b"tool.recollect" in file.read_bytes()
+        return file.name != _PYPROJECT or b"tool.recollect" in repository_files.beginning(
+            file, repository_files.LARGEST
+        )
     except OSError:
         return True
 
@@ -394,7 +400,7 @@ def _tables(folder: Path) -> Iterator[dict[str, Any]]:
     for file in _files(folder, _OWN, _PYPROJECT):
         try:
             yield _table(file)
-        except (OSError, ValueError, RecursionError) as error:
+        except (OSError, ValueError) as error:
             if _may_be_ours(file):
                 log.warning("%s cannot be read: %s", file, error)
 
@@ -412,9 +418,7 @@ def _table(file: Path) -> dict[str, Any]:
     """Return our table of a file, empty where there is none; raise `ValueError` or `OSError` for an unusable file."""
     if not file.is_file():
         return {}
-    if file.stat().st_size > _LARGEST:
-        raise ValueError(f"it is larger than {_LARGEST:,} bytes")
-    found: Any = tomllib.loads(file.read_text(encoding="utf-8"))
+    found: Any = repository_files.toml(file)
     if file.name == _PYPROJECT:
         tool = found.get("tool")
         found = tool.get("recollect") if isinstance(tool, dict) else None

@@ -10,7 +10,7 @@ from sqlalchemy import select
 
 from callers import EVERY_LEVEL
 from entries import make_entry
-from recollect.domain.enums import Sensitivity
+from recollect.domain.enums import FactType, Sensitivity
 from recollect.domain.moments import ANY, Kind
 from recollect.store.sql import tables
 
@@ -20,7 +20,7 @@ PUSH = ("run git push --force", "edit deploy*")
 
 def led_to(store: Any, *leads: str, kind: Kind = Kind.RUN, here: str = HERE, **changes: Any) -> list[int]:
     """Return the memories to whose moments these words lead."""
-    return [number for number, _ in store.records.moments(kind, [*leads, ANY], store.view(here, **changes))]
+    return [one.memory_id for one in store.records.moments(kind, [*leads, ANY], store.view(here, **changes))]
 
 
 def rows(store: Any) -> list[tuple[Any, ...]]:
@@ -36,7 +36,18 @@ def test_a_moment_is_found_by_its_words(store: Any) -> None:
     assert led_to(store, "force", "push", "x") == [one]
     assert led_to(store, "force", "push", kind=Kind.FAIL) == []
     assert led_to(store, "whatever", kind=Kind.EDIT) == [one]
-    assert store.records.moments(Kind.RUN, ["push", "force"], store.view()) == [(one, PUSH[0])]
+    found = store.records.moments(Kind.RUN, ["push", "force"], store.view())
+    assert store.records.moment_texts(found) == {(one, 0): PUSH[0], (one, 1): PUSH[1]}
+
+
+def test_moments_of_rules_come_first_and_then_the_newest(store: Any) -> None:
+    """In that order they are compared, and what is cut from more than can be shown is the oldest of what is no rule."""
+    rule = store.add("Never force a push.", when=PUSH, fact_type=FactType.DECISION)
+    store.clock.pass_days(1)
+    note = store.add("A push took an hour.", when=PUSH)
+    store.clock.pass_days(1)
+    newest = store.add("A push took two hours.", when=PUSH)
+    assert led_to(store, "force", "push") == [rule, newest, note]
 
 
 def test_no_moment_of_another_scope_or_level_is_found(store: Any) -> None:

@@ -85,7 +85,7 @@ def test_a_misspelt_variable_is_named(typed: Typed) -> None:
         ("pyproject.toml", '[tool.recollect]\nproject = "engine"\n', "sets project, which has no effect there"),
         ("recollect.toml", "capture = no\n", "cannot be read"),
         ("pyproject.toml", "[tool.recollect]\ncapture = no\n", "cannot be read"),
-        ("recollect.toml", f"#{' ' * 1_000_000}\n", "cannot be read: it is larger than 1,000,000 bytes"),
+        ("recollect.toml", f"#{' ' * 1_000_000}\n", "cannot be read: it is larger than 262,144 bytes"),
         (
             "recollect.toml",
             "memorability_threshold = 7\n",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import http.client
+import os
 from contextlib import closing
+from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
 from daemon_place import Place
+from unprivileged import unprivileged
 
 
 class Opened(NamedTuple):
@@ -50,3 +53,20 @@ def test_the_command_of_a_team_says_where_its_page_is(place: Place) -> None:
     there = place.changed(url="https://memory.example.com")
     assert there.json("page") == {"url": "https://memory.example.com/page/"}
     assert place.daemons() == []
+
+
+def test_what_another_user_reads_of_the_browsers_arguments_lets_nobody_in(place: Place, tmp_path: Path) -> None:
+    """An address that a browser is started with stands in the list of processes, yet works for its own user alone."""
+    told = tmp_path / "told"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\nprintf %s "$1" > {told}\n', encoding="utf-8")
+    browser.chmod(0o755)
+    place.remember("The quokka of the harbour deploys on Fridays.")
+    command = Place(place.settings, place.environment | {"BROWSER": str(browser)}, place.links).begin("page")
+    assert "works once" in command.communicate(timeout=60)[0]
+    url = told.read_text(encoding="utf-8")
+    with unprivileged():
+        stranger = os.geteuid() != os.getuid()
+        first = opened(url)
+    assert first.status == (401 if stranger else 303)
+    assert opened(url).status == (303 if stranger else 401)

@@ -110,6 +110,36 @@ def test_an_action_brings_up_at_most_two(app: App, clock: Any) -> None:
     assert before(app).text == ""
 
 
+def test_a_rule_comes_before_hundreds_of_newer_notes(app: App, clock: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many moments fit an action, the oldest rule stands first, and few memories are read for two lines."""
+    rule = add(app, RULE, fact_type="decision", when=PUSH)
+    words = ("origin", "main", "--force", "git", "push", "git push", "main --force", "origin main")
+    for number in range(70):
+        clock.pass_days(0.01)
+        last = add(app, f"Push number {number} took {number} seconds.", when=[f"run git push {one}" for one in words])
+    loaded: list[int] = []
+    real = type(app.records).load
+
+    def load(records: Any, ids: Any, view: Any) -> Any:
+        found = real(records, ids, view)
+        loaded.extend(found)
+        return found
+
+    monkeypatch.setattr(type(app.records), "load", load)
+    found = before(app, deliver=False)
+    assert found.memory_ids == (str(rule), str(last))
+    assert len(loaded) <= 8
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["at its beginning", "at its end"])
+def test_a_failure_at_either_end_of_a_long_output_is_seen(app: App, first: bool) -> None:
+    """An agent is answered by both ends of an output, where tools say how they failed."""
+    one = add(app, "The port is taken: stop the old server first.", when=["fail EADDRINUSE"])
+    noise, error = "building a part of it all\n" * 20_000, "Error: listen EADDRINUSE: address already in use\n"
+    found = fails(app, error + noise if first else noise + error)
+    assert found.memory_ids == (str(one),)
+
+
 def test_a_memory_comes_up_once_in_a_session(app: App, clock: Any) -> None:
     """It does so although the index showed it, not again until the session is compacted, and in each session anew."""
     one = add(app, RULE, fact_type="decision", when=PUSH)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from recollect import Draft
 from recollect.search.parse import Phrase, parse
 from recollect.text import layers, normalization, writing_systems
-from recollect.text.normalization import fold
+from recollect.text.normalization import fold, orderly
 from recollect.text.terms import STOP_WORDS, keywords, parts, vocabulary
 
 pytestmark = pytest.mark.slow
@@ -328,3 +328,11 @@ def test_no_line_tears_a_character(text: str) -> None:
         if kept and rest:
             assert not unicodedata.category(rest[0]).startswith("M") or len(kept) == columns
             assert "\u200d" not in (kept[-1], rest[0]) or len(kept) == columns
+
+
+def test_only_marks_that_no_language_has_are_dropped() -> None:
+    """A letter keeps thirty marks, and what is no mark is kept however often it stands there."""
+    assert orderly("é" + "\u0301" * 29 + "a\u0301") == "é" + "\u0301" * 29 + "a\u0301"
+    assert orderly("a" + "\u0301" * 40) == "a" + "\u0301" * 30
+    for text in ("——" * 40, "…" * 99, "🚀" * 99, "═" * 80):
+        assert orderly(text) == text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,13 @@ import pytest
 
 from callers import ADA
 from file_transfer import export_file, import_file
+from pattern_attacks import at_most
 from recollect import App, Settings
 from recollect.domain.results import WriteStatus
-from recollect.domain.transfer import ExportPage, Imported
+from recollect.domain.transfer import ExportPage, Imported, ImportFormat
 from recollect.errors import InvalidInput
+from recollect.transfer import formats
+from recollect.transfer.formats import read_file
 from run_operations import add, do, ill, listed, rows, shown
 
 HEADER = {"format": "recollect", "version": 1, "chain": "part"}
@@ -214,3 +218,30 @@ def test_an_export_never_takes_the_place_of_a_database(app: App, settings: Setti
         export_file(app, settings.folder / "memory.db", ExportPage(), ADA)
     assert listed(app) == [one]
     assert ill(app) == []
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_an_archive_that_unpacks_without_end_is_refused(
+    tmp_path: Path, method: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small file that would become far larger than any other is not unpacked, whatever it is packed with."""
+    monkeypatch.setattr(formats, "LARGEST_FILE", 2**22)
+    file = tmp_path / "export.zip"
+    with (
+        zipfile.ZipFile(file, "w", method) as archive,
+        archive.open("conversations.json", "w", force_zip64=True) as one,
+    ):
+        one.write(b"[")
+        for _ in range(5):
+            one.write(b"[]," * (2**20 // 3))
+    with pytest.raises(InvalidInput, match="it unpacks to far more than any export does"):
+        list(read_file(file, "export", ImportFormat.CHATGPT, "conversations.json"))
+
+
+@pytest.mark.parametrize("piece", [b'{"a":', b"[", b'[{"a":[', b'{"mapping":{"a":'])
+def test_levels_without_end_are_refused_as_they_come(tmp_path: Path, piece: bytes) -> None:
+    """A megabyte of open brackets takes neither time nor memory: at the hundredth level the file is given up."""
+    file = tmp_path / "conversations.json"
+    file.write_bytes(piece * (2**20 // len(piece)))
+    with at_most(1.0), pytest.raises(InvalidInput, match="nested too deeply"):
+        list(read_file(file, "export", ImportFormat.CHATGPT))

@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from pattern_attacks import at_most
 from recollect.domain.transfer import FactRecord, ImportFormat, MemoryRecord
+from recollect.transfer.markdown import PASSAGE, front_matter
 
 Read = Callable[..., Any]
 NOTE = """---
@@ -111,3 +113,23 @@ def test_the_rules_of_an_editor_keep_their_description(read: Read) -> None:
         ImportFormat.MARKDOWN, "---\ndescription: For Python\nglobs: '*.py'\n---\nUse tabs.", "a.mdc"
     ).memories
     assert one.fields["subtitle"] == "For Python"
+
+
+def test_a_passage_that_never_ends_takes_no_notes_along() -> None:
+    """Only what stands between the two markers of `recollect install` is left out, and one pair never holds another."""
+    begin, end = "<!-- recollect:begin -->", "<!-- recollect:end -->"
+    text = f"{begin}\nOpen.\n\nTea wants 80 degrees.\n\n{begin}\nOurs, with a < sign.\n{end}\nThe pot is of iron.\n"
+    left = PASSAGE.sub("", text)
+    assert "Tea wants 80 degrees." in left
+    assert "The pot is of iron." in left
+    assert "Ours" not in left
+
+
+@pytest.mark.parametrize(
+    "tags", ["[" * 20 + "tea" + "]" * 20, "[" * 21 + "tea" + "]" * 21, "[" * 30_000, "{a: " * 10_000]
+)
+def test_a_head_of_many_brackets_is_read_line_by_line(tags: str) -> None:
+    """Reading nested YAML would take the square of its depth; the other lines of the head still count."""
+    with at_most(1.0):
+        values, rest, _ = front_matter(f"---\ntags: {tags}\ntitle: Tea\n---\nGreen.\n")
+    assert (values["title"], rest) == ("Tea", "Green.\n")

@@ -36,6 +36,8 @@ MIN_TOKENS: Final = 64  # an answer that shows nothing but how much there is tak
 MAX_TOKENS: Final = 1_000_000
 MAX_NAME: Final = 500
 MAX_CALLER: Final = 200
+MAX_LABELS: Final = 20  # of one kind that a read asks for: each is looked for in every memory
+MAX_SHOWN: Final = 1_000
 MAX_COUNT: Final = 2**31 - 1
 MAX_DAYS: Final = 36_500
 NO_MEMORY: Final = "none"
@@ -130,7 +132,7 @@ def _parse_json_list(value: object) -> object:
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             return json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return value
     return value
 
@@ -239,11 +241,13 @@ Level = Annotated[Sensitivity, BeforeValidator(lower)]
 SomeLevel = Annotated[Sensitivity | None, BeforeValidator(blank_to_none), BeforeValidator(lower)]
 Concepts = Annotated[
     tuple[Annotated[Concept, BeforeValidator(lower)], ...],
+    Field(max_length=MAX_LABELS),
     BeforeValidator(_split_commas),
     BeforeValidator(_parse_json_list),
     AfterValidator(_without_repeats),
 ]
 Tags = Annotated[Names, BeforeValidator(_split_commas), BeforeValidator(_parse_json_list)]
+AskedTags = Annotated[Tags, Field(max_length=MAX_LABELS)]
 Files = Annotated[Names, BeforeValidator(_wrap_text), BeforeValidator(_parse_json_list)]
 When = Annotated[
     tuple[Annotated[str, StringConstraints(strip_whitespace=True, strict=True), Storable], ...],

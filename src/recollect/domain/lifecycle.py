@@ -211,14 +211,17 @@ class EndSession(SessionEvent):
     )
 
 
+Shown = Annotated[tuple[fields.Name, ...], Field(max_length=fields.MAX_SHOWN)]
+
+
 class NoteShown(SessionEvent):
     """What an answer to an event held has reached the agent."""
 
     event: ClassVar[str] = "session:shown"
 
-    memory_ids: tuple[fields.Name, ...] = Field(default=(), description="Memories in the answer")
-    whole_ids: tuple[fields.Name, ...] = Field(default=(), description="Those of them that stood there whole")
-    reminded_ids: tuple[fields.Name, ...] = Field(default=(), description="Those whose moment it was")
+    memory_ids: Shown = Field(default=(), description="Memories in the answer")
+    whole_ids: Shown = Field(default=(), description="Those of them that stood there whole")
+    reminded_ids: Shown = Field(default=(), description="Those whose moment it was")
     index: bool = Field(default=False, description="Whether the answer held the index")
     ask: bool = Field(default=False, description="Whether it asked the agent to store what was learnt")
     offered: str = Field(default="", max_length=200, description="Earlier session whose notes it offered")

@@ -239,7 +239,7 @@ class MemoryFilters(BaseModel):
     fact_type: fields.Kind | None = Field(default=None, description="Only this kind of knowledge, such as decision")
     category: fields.Label = Field(default=None, description="Only this group")
     type: fields.Type = Field(default=None, description="Only from this kind of work, such as bugfix")
-    tags: fields.Tags = Field(default=(), description="Only with this tag")
+    tags: fields.AskedTags = Field(default=(), description="Only with this tag")
     concepts: fields.Concepts = Field(default=(), description="Only about this concept, such as gotcha")
     entity: fields.Label = Field(default=None, description="Only with this person, file, address or ticket in the text")
     project: fields.Label = Field(default=None, description="Only with this label in the field `project`")

@@ -29,6 +29,8 @@ from recollect.domain.requests import Draft, Levels, ReadAccess, StoreFact
 
 MAX_BATCH: Final = 2_000
 """How many memories and facts one request of an import may hold."""
+_LONGEST_PLACE: Final = 8_192  # characters of a path, with a line or the heading of a section
+_MOST_SECTIONS: Final = 100_000  # of one file
 
 
 class ImportFormat(StrEnum):
@@ -136,9 +138,9 @@ class MemoryLink(Request):
 class FileSections(Request):
     """The keys of all sections of a file; the key of each section that it ever had begins with `prefix`."""
 
-    where: str
-    prefix: str
-    keys: frozenset[str]
+    where: Annotated[str, Field(max_length=_LONGEST_PLACE)]
+    prefix: Annotated[str, Field(max_length=_LONGEST_PLACE)]
+    keys: Annotated[frozenset[Annotated[str, Field(max_length=_LONGEST_PLACE)]], Field(max_length=_MOST_SECTIONS)]
 
 
 class ImportBatch(Levels):

@@ -341,7 +341,7 @@ def opened(found: Any) -> Any:
         return found
     try:
         said = json.loads(found)
-    except ValueError:
+    except (ValueError, RecursionError):
         return found
     if isinstance(said, dict):
         return said if any(key in said for key in (*_TEXTS, *_EXITS)) else found
@@ -413,7 +413,7 @@ def arguments(found: Any) -> dict[str, Any]:
     if isinstance(found, str):
         try:
             found = json.loads(found)
-        except ValueError:
+        except (ValueError, RecursionError):
             return {"input": cut(found, _LONGEST_INPUT)} if found.strip() else {}
     if not isinstance(found, dict):
         return {}

@@ -217,7 +217,7 @@ class Pipe:
     def _take(self, line: bytes) -> None:
         try:
             message = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             self._refuse(None, _NOT_JSON, "Parse error: a line is one JSON object")
             return
         if not isinstance(message, dict):

@@ -232,7 +232,7 @@ def _value(text: str) -> dict[str, Any]:
     """Return the value of an item; a text that somebody wrote over it by another door is its `text`."""
     try:
         value = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {"text": text}
     return value if isinstance(value, dict) else {"text": text}
 

@@ -37,7 +37,9 @@ _CONTRACTIONS = (
     (re.compile(r"\bI'm\b", re.IGNORECASE), "I am"),
     (re.compile(r"\b(he|she|it|that|there|what|who|where)'s\b", re.IGNORECASE), r"\1 is"),
 )
-_OPENING = re.compile(r"^\s*(?:(?:[-*•–]|#{1,6})\s+)*(?:(?:note|remember|reminder|fyi)(?: that|:)\s)?", re.I | re.M)
+_OPENING = re.compile(
+    r"^[ \t]*(?:(?:[-*•–]|#{1,6})[ \t]+)*(?:(?:note|remember|reminder|fyi)(?: that|:)\s)?", re.I | re.M
+)
 _BEFORE = "\"'“”„«»`([{"
 _BEHIND = "\"'“”«»`)]}.,;:!?…。，、；：！"
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")

@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
+from itertools import islice
 from typing import Final, NamedTuple
 
 from recollect.search import date_reader
@@ -139,6 +140,8 @@ _WITH_YEAR = re.compile(rf"\b{YEAR}\b")
 _MONTH = re.compile(rf"\b(?:{_MONTHS})\b", re.IGNORECASE)
 _VERB = re.compile(r"may\b(?! \d)", re.IGNORECASE)  # unless a preposition stands before it
 _BEFORE_MONTH = re.compile(r"\b(?:in|of|since|until|by|last|this|during)\s+$", re.IGNORECASE)
+_BEFORE: Final = 20  # characters before a month in which a preposition stands
+_MOST_PERIODS: Final = 20  # of a query that are read: each takes a millisecond
 _LEAP: Final = 2000  # has every day that a year can have
 _LATER: Final = 14  # days in which something is still told about
 _SOON: Final = 3  # days after a day on which it is as likely to be told about
@@ -156,8 +159,8 @@ class Period(NamedTuple):
 def named_period(query: str, now: datetime) -> Period | None:
     """Return the first period that a query names, None without one; "last week" is relative to `now`."""
     year = _WITH_YEAR.search(query)
-    for one in _NAMED.finditer(query):
-        if _VERB.match(one[0]) and not _BEFORE_MONTH.search(query[: one.start()]):
+    for one in islice(_NAMED.finditer(query), _MOST_PERIODS):
+        if _VERB.match(one[0]) and not _BEFORE_MONTH.search(query, max(0, one.start() - _BEFORE), one.start()):
             continue
         text = one[0].lower()
         lacking = bool(_MONTH.search(text)) and not _WITH_YEAR.search(text)

@@ -22,6 +22,7 @@ _FIGURES: Final = re.compile(r"[\d.,:/\s-]+|.*\d/\d.*")
 _PLAIN_FIGURES: Final = re.compile(rf"{YEAR}(?:-\d\d?)?")
 _YEAR_FIRST: Final = re.compile(rf"({YEAR})([-/.])(\d\d?)\2(\d\d?)\.?")
 _YEAR_LAST: Final = re.compile(rf"(\d\d?)([-/.])(\d\d?)\2({YEAR})")
+_LONGEST: Final = 200  # characters of an expression that is read
 _LANGUAGE: Final = re.compile(r"([a-z]{2,3})(?:_([A-Z]{2}))?(?![a-zA-Z])")
 
 
@@ -81,6 +82,8 @@ def named_moment(text: str, now: datetime, *, end: bool = False, ahead: bool = F
     for the next one, and what is counted from now, such as "in 3 days", to the minute.
     """
     words = " ".join(text.lower().split())
+    if len(words) > _LONGEST:
+        return None
     if _FIGURES.fullmatch(words) and not _PLAIN_FIGURES.fullmatch(words):
         return None
     naive = now.replace(tzinfo=None)

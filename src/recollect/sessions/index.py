@@ -15,6 +15,7 @@ from math import log
 from pathlib import Path
 from typing import Final
 
+from recollect import repository_files
 from recollect.app import App
 from recollect.domain.enums import OF_SESSION, RULES, FactType, ObservationType, Order, Standing
 from recollect.domain.origin import Authority
@@ -165,7 +166,7 @@ def _words_at_hand(folder: str) -> frozenset[str]:
     """Return the words of the branch that is checked out in a folder; none on a trunk or outside of a repository."""
     root = checkout_of(Path(folder)) if folder and Path(folder).is_absolute() else None
     try:
-        head = (root / ".git" / "HEAD").read_text(encoding="utf-8")[:400] if root else ""
+        head = repository_files.beginning(root / ".git" / "HEAD", 400).decode() if root else ""
     except (OSError, UnicodeDecodeError):  # of a worktree, or not to be read
         return frozenset()
     branch = _HEAD_FILE.match(head)

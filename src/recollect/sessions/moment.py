@@ -6,9 +6,11 @@ words and compared, without any model; a memory comes up by this way at most onc
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from itertools import chain, islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final
 
 from recollect.app import App
@@ -24,6 +26,7 @@ from recollect.search.visibility import view_of
 from recollect.sessions.index import labelled
 from recollect.sessions.observations.occurrence import ASSISTANT, Occurrence, Origin, used
 from recollect.sessions.session_state import Context
+from recollect.store.sql.moments import Led
 from recollect.text.layers import one_line
 
 FENCE: Final = "memory-moment"
@@ -34,25 +37,34 @@ _HEAD: Final = (
     '{"action": "recall", "id": "12"}.'
 )
 _WHOLE: Final = 300  # characters of a memory that is no rule and stands whole all the same
+_BATCH: Final = 40  # moments that are compared at a time
 _END: Final = 8_000  # characters of an output whose words are looked up first
 _LOOKS: Final = "view"  # what an editor's tool is told that writes nothing
 
 
-def reminders(app: App, event: BeforeTool | UseTool, caller: Caller, *, failed: bool = False) -> list[Memory]:
-    """Return the memories that one of their moments asks to show at an event: rules first, then the newest first.
+def fitting(
+    app: App,
+    event: BeforeTool | UseTool,
+    caller: Caller,
+    known: Mapping[int, datetime] = MappingProxyType({}),
+    *,
+    failed: bool = False,
+) -> Iterator[int]:
+    """Yield the ids of memories of which a moment fits an event: rules first, then the newest first.
 
-    `failed` says that the tool failed, if it has run. Memories that may not be shown unasked are left out.
+    `failed` says that the tool failed, if it has run. Memories that are `known` since a time are left out, unless they
+    were changed after it. A moment is compared only when its turn comes, so that an action which many fit costs no more
+    than one that few do.
     """
+    view = _view(app, caller)
     actions = list(_actions(app, event, failed=failed))
-    if not actions:
-        return []
-    with app.records.snapshot():
-        view = _view(app, caller)
-        ids = _fitting(app, actions, view)
-        ids -= _done(app, ids, actions, view)
-        found = app.records.load(ids, view).values() if ids else ()
-    speaking = [one for one in found if one.speaks_unasked and permitted(one)]
-    return sorted(speaking, key=lambda one: (one.is_rule, one.observed_at or one.updated_at, one.id), reverse=True)
+    done: set[int] | None = None
+    for number in _compared(app, _led(app, actions, view, known)):
+        if done is None:  # a command may do first what a memory asks for
+            runs = [(Kind.DONE, action, leads) for kind, action, leads in actions if kind is Kind.RUN]
+            done = set(_compared(app, _led(app, runs, view)))
+        if number not in done:
+            yield number
 
 
 def note_done(context: Context[UseTool], ran: Occurrence) -> None:
@@ -60,22 +72,22 @@ def note_done(context: Context[UseTool], ran: Occurrence) -> None:
     if ran.origin is Origin.MEMORY or ran.failed or not ran.command or not context.settings.inject:
         return
     action = Action(_folder_in_project(context.app, context.event.folder), ran.command)
-    found = _fitting(context.app, [(Kind.DONE, action, action.leads())], _view(context.app, context.caller))
-    if found := found - {*context.state.reminded}:
+    led = _led(context.app, [(Kind.DONE, action, action.leads())], _view(context.app, context.caller))
+    if found := {*_compared(context.app, led)} - {*context.state.reminded}:
         context.update(reminded=(*context.state.reminded, *sorted(found)))
 
 
-def reminder(context: Context[Any], found: Sequence[Memory]) -> Injection | None:
-    """Return the block of the first two of these memories that the session was not reminded of; None without any."""
+def reminder(context: Context[Any], fitting_ids: Iterator[int]) -> Injection | None:
+    """Return the block of the first two of these memories that may be shown unasked; None without any."""
     lines: dict[int, str] = {}
     whole: list[int] = []
-    shown_at = context.state.shown_at
-    for one in found:
-        known = one.id in context.state.reminded and one.updated_at <= shown_at.get(one.id, context.at)
-        text = "" if known else _line_text(one)
-        if text and len(lines) < MOST:
+    for one in _loaded(context, fitting_ids):
+        text = _line_text(one) if one.speaks_unasked and permitted(one) else ""
+        if text:
             lines[one.id] = labelled(one, text, context.at)
             whole += [one.id] if text == _flat(one.content) else []
+        if len(lines) == MOST:
+            break
     if not lines:
         return None
     ids = tuple(map(str, lines))
@@ -83,23 +95,40 @@ def reminder(context: Context[Any], found: Sequence[Memory]) -> Injection | None
     return Injection(block, ids, whole_ids=tuple(map(str, whole)), reminded_ids=ids)
 
 
+def _led(
+    app: App,
+    actions: Iterable[tuple[Kind, Action, list[str]]],
+    view: View,
+    known: Mapping[int, datetime] = MappingProxyType({}),
+) -> list[tuple[Led, Action]]:
+    """Return the moments that may fit these actions, those of rules first, then those of the newest memories."""
+    found = [(one, action) for kind, action, leads in actions for one in app.records.moments(kind, leads, view)]
+    new = [each for each in found if each[0].memory_id not in known or each[0].updated_at > known[each[0].memory_id]]
+    return sorted(new, key=lambda each: (each[0].is_rule, each[0].at, each[0].memory_id), reverse=True)
+
+
+def _compared(app: App, led: Iterable[tuple[Led, Action]]) -> Iterator[int]:
+    """Yield the ids of the memories of which a moment fits its action, each once, in the order of the moments."""
+    waiting, found = iter(led), set[int]()
+    while batch := list(islice(waiting, _BATCH)):
+        texts = app.records.moment_texts(one for one, _ in batch)
+        for one, action in batch:
+            text = texts.get((one.memory_id, one.position))
+            if text is not None and one.memory_id not in found and read(text).fits(action):
+                found.add(one.memory_id)
+                yield one.memory_id
+
+
+def _loaded(context: Context[Any], ids: Iterator[int]) -> Iterator[Memory]:
+    """Yield the memories of ids in their order, a few read at a time."""
+    view = _view(context.app, context.caller)
+    while batch := list(islice(ids, 2 * MOST)):
+        found = context.app.records.load(batch, view)
+        yield from (found[one] for one in batch if one in found)
+
+
 def _view(app: App, caller: Caller) -> View:
-    return view_of(app, Filters(), caller).model_copy(update={"condensed": False})
-
-
-def _done(app: App, ids: set[int], actions: Sequence[tuple[Kind, Action, list[str]]], view: View) -> set[int]:
-    """Return the ids of the memories for which a command that is about to run does first what they ask for."""
-    runs = [(Kind.DONE, action, leads) for kind, action, leads in actions if kind is Kind.RUN]
-    return _fitting(app, runs, view) if ids else set()
-
-
-def _fitting(app: App, actions: Iterable[tuple[Kind, Action, list[str]]], view: View) -> set[int]:
-    """Return the ids of the memories of which a moment fits an action."""
-    ids = set[int]()
-    for kind, action, leads in actions:
-        may = app.records.moments(kind, leads, view)
-        ids |= {number for number, text in may if number not in ids and read(text).fits(action)}
-    return ids
+    return view_of(app, Filters(), caller).model_copy(update={"condensed": False, "speaking": True})
 
 
 def _actions(app: App, event: BeforeTool | UseTool, *, failed: bool) -> Iterator[tuple[Kind, Action, list[str]]]:

@@ -48,8 +48,7 @@ from recollect.search.unasked import sure_matches
 from recollect.search.visibility import unfiltered
 from recollect.sessions import ask, capture, compression, consolidation, moment, segmentation
 from recollect.sessions.index import read_index
-from recollect.sessions.observations.lines import read
-from recollect.sessions.observations.notes import failure_line
+from recollect.sessions.observations.notes import failure_of
 from recollect.sessions.observations.occurrence import ASSISTANT, Origin, prompted, used
 from recollect.sessions.project_settings import settings_in
 from recollect.sessions.session_state import Context, rebased, state_of
@@ -105,6 +104,8 @@ def balanced(ranked: Sequence[Memory], now: datetime, allocation: Mapping[Scale,
 
 _COMPACTED: Final = "compact"
 _AFTER_FAILURE: Final = 3
+_ANSWERED: Final = 8_000
+"""Characters of either end of an output by which it is answered: how it failed stands there. All of it is noted."""
 _MOST_INJECTIONS: Final = 200  # of a session that are remembered
 
 
@@ -141,7 +142,7 @@ def inject_before_tool(context: Context[BeforeTool]) -> Injection | None:
     """Return the memories whose moment it is that a tool is about to run."""
     if not _injects(context):
         return None
-    return moment.reminder(context, moment.reminders(context.app, context.event, context.caller))
+    return moment.reminder(context, moment.fitting(context.app, context.event, context.caller, _reminded(context)))
 
 
 def inject_after_tool(context: Context[UseTool]) -> Injection | None:
@@ -149,8 +150,10 @@ def inject_after_tool(context: Context[UseTool]) -> Injection | None:
     if not _injects(context):
         return None
     event, failed = context.event, failing(context.event)
-    may = moment.reminders(context.app, event, context.caller, failed=event.failed or bool(failed))
-    due = moment.reminder(context, may)
+    failed_now = event.failed or bool(failed)
+    due = moment.reminder(
+        context, moment.fitting(context.app, event, context.caller, _reminded(context), failed=failed_now)
+    )
     if not failed:
         return due
     known = _known(context) | dict.fromkeys(map(int, due.memory_ids if due else ()), context.at)
@@ -159,10 +162,14 @@ def inject_after_tool(context: Context[UseTool]) -> Injection | None:
     return _joined(due, learnt) if due and learnt else due or learnt
 
 
+def _ends_of(output: str) -> str:
+    return output if len(output) <= 2 * _ANSWERED else f"{output[:_ANSWERED]}\n{output[-_ANSWERED:]}"
+
+
 def failing(event: UseTool) -> str:
     """Return how a command failed, in its own words; empty where it did not."""
     one = used(event.tool, event.input, event.output, failed=event.failed)
-    return failure_line(one, read(one.text)) if one.origin is Origin.COMMAND else ""
+    return failure_of(one) if one.origin is Origin.COMMAND else ""
 
 
 def _index(context: Context[Any]) -> Injection | None:
@@ -219,6 +226,12 @@ def note_delivered(context: Context[NoteShown]) -> None:
 
 def _injects(context: Context[Any]) -> bool:
     return context.has("memory.store") and context.settings.inject and context.settings.max_inject_count > 0
+
+
+def _reminded(context: Context[Any]) -> dict[int, datetime]:
+    """Return which memories have come up at their moment, and when; what was done without one counts as of now."""
+    shown_at = context.state.shown_at
+    return {one: shown_at.get(one, context.at) for one in context.state.reminded}
 
 
 def _known(context: Context[Any]) -> dict[int, datetime]:
@@ -361,13 +374,14 @@ def _with_waiting(app: App, found: Injection, request: StartSession, caller: Cal
 
 def answer_before_tool(app: App, request: BeforeTool, caller: Caller) -> Injection:
     """Return the memories whose moment it is that a tool is about to run; mostly none, and then nothing is written."""
-    due = moment.reminders(app, request, caller)
+    due = any(moment.fitting(app, request, caller))
     return _injection(*passed(app, request, caller, _stages(answering=True))) if due else Injection()
 
 
 def answer_tool(app: App, request: UseTool, caller: Caller) -> Injection:
     """Return the memories whose moment it is, and what was learnt of a failure that a tool reports."""
-    due = failing(request) or moment.reminders(app, request, caller, failed=request.failed)
+    request = request.model_copy(update={"output": _ends_of(request.output)})
+    due = failing(request) or any(moment.fitting(app, request, caller, failed=request.failed))
     return _injection(*passed(app, request, caller, _stages(answering=True))) if due else Injection()
 
 

@@ -21,9 +21,9 @@ from recollect.text.separators import gap
 from recollect.transfer.markdown import cut
 from recollect.transfer.reading import (
     CUT,
+    DEEPEST,
     LARGEST_FILE,
     Unreadable,
-    check_depth,
     items_of,
     lines,
     parsed,
@@ -125,6 +125,8 @@ def text_of(blocks: object, *kinds: str) -> str:
 _SPACE: Final = b" \t\r\n"
 _BOM: Final = b"\xef\xbb\xbf"
 _HEAD: Final = 4_096
+_BEGINS: Final = frozenset({"start_map", "start_array"})
+_ENDS: Final = frozenset({"end_map", "end_array"})
 
 
 class _Bounded:
@@ -153,16 +155,35 @@ def objects(source: BinaryIO, name: str, what: str) -> Iterator[tuple[str, Any]]
     start = len(_BOM) if head.startswith(_BOM) else 0
     source.seek(start, SEEK_SET)
     bounded = _Bounded(source)
-    prefix = "item" if head[start:].lstrip(_SPACE).startswith(b"[") else ""
+    above = 1 if head[start:].lstrip(_SPACE).startswith(b"[") else 0
     try:
-        for number, one in enumerate(ijson.items(bounded, prefix, use_float=True), 1):
+        for number, one in enumerate(_values(bounded, above), 1):
             bounded.found()
-            check_depth(one)
             yield f"{name}, {what} {number}", one
     except ijson.IncompleteJSONError:
         raise Unreadable(CUT) from None
     except (ijson.JSONError, UnicodeDecodeError, RecursionError):
         raise Unreadable("It is not JSON.") from None
+
+
+def _values(source: _Bounded, above: int) -> Iterator[Any]:
+    """Yield each JSON value below so many levels as soon as it is whole; raise `Unreadable` where it is too deep.
+
+    The levels are counted as they begin: the library's own way to a value has a name as long as all that is above it,
+    at each level.
+    """
+    level, builder = 0, ijson.ObjectBuilder()
+    for event, value in ijson.basic_parse(source, use_float=True):
+        begins, ends = event in _BEGINS, event in _ENDS
+        level += begins - ends
+        if level > above + DEEPEST:
+            raise Unreadable("It is nested too deeply.")
+        if (begins and level <= above) or (ends and level < above):
+            continue
+        builder.event(event, value)
+        if level == above:
+            yield builder.value
+            builder = ijson.ObjectBuilder()
 
 
 _SPOKEN: Final = ("text", "multimodal_text")

@@ -15,12 +15,12 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path, PurePath
 from typing import IO, Any, BinaryIO, Final, NamedTuple, cast
-from zipfile import BadZipFile, ZipFile
+from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from recollect.domain.transfer import ExportFormat, FileSections, ImportFormat, ImportItem, ItemKind, Problem
 from recollect.errors import InvalidInput, RecollectError
 from recollect.transfer import conversations, markdown, markdown_export, other_stores, recollect_jsonl
-from recollect.transfer.reading import Unreadable, check_json
+from recollect.transfer.reading import LARGEST_FILE, Unreadable, check_json
 
 Read = Iterator[ImportItem | Problem | FileSections]
 
@@ -37,6 +37,7 @@ _PACKED: Final = (b"PK\x03\x04", b"\x1f\x8b")
 _ARCHIVE: Final = ".zip"
 _DAMAGED: Final = (BadZipFile, zlib.error, lzma.LZMAError, EOFError, RuntimeError, ValueError)
 """What reading an archive raises that is damaged, has a password, or is packed in a way that is not known here."""
+_MOST_TIMES: Final = 200  # as large as it is packed may a member of an archive be that is larger than other files
 _IN_ARCHIVE: Final = re.compile(r"(?:.*/)?(?:conversations[\w-]*|memories)\.json")
 """The files of an archive that ChatGPT or Claude exports in which memories may be."""
 _TIMES: Final = frozenset({"created_at", "updated_at"})
@@ -251,7 +252,7 @@ def _opened(path: Path, member: str = "") -> Iterator[tuple[BinaryIO, os.stat_re
             known = os.fstat(source.fileno())
             if member:
                 with _sound(path, member), ZipFile(source) as archive, archive.open(member) as inside:
-                    yield cast(BinaryIO, inside), known, archive.getinfo(member).file_size
+                    yield cast(BinaryIO, inside), known, _unpacked(archive.getinfo(member))
             else:
                 yield source, known, known.st_size
     except OSError as error:
@@ -268,6 +269,13 @@ def _sound(path: Path, member: str = "") -> Iterator[None]:
     except _DAMAGED:
         why = "the archive is damaged, or has a password"
         raise InvalidInput("file", f"{_named(path, member)} cannot be read: {why}.") from None
+
+
+def _unpacked(member: ZipInfo) -> int:
+    """Return how many bytes a member has unpacked; raise `OSError` for one that is made to fill a disk or a day."""
+    if member.file_size > max(LARGEST_FILE, _MOST_TIMES * member.compress_size):
+        raise OSError("it unpacks to far more than any export does")
+    return member.file_size
 
 
 def _of_regular_file(path: str, flags: int) -> int:

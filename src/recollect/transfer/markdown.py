@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 _LONGEST_HEADING: Final = 2_000  # characters that are looked at
 _LONGEST_YAML: Final = 65_536
-_MOST_BRACKETS: Final = 500  # each may be one deeper than the last, and reading takes their square
+_DEEPEST_YAML: Final = 20  # brackets in brackets: reading takes the square of their number
+_BRACKET: Final = re.compile(r"[\[{]|[\]}]")
 _FRONT_MATTER: Final = re.compile(r"---[ \t]*\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _PAIR: Final = re.compile(r"^([A-Za-z_][\w-]*)[ \t]*:[ \t]*(.*)$", re.MULTILINE)
 
@@ -145,7 +146,7 @@ def _yaml(head: str) -> dict[str, Any]:
     import yaml
 
     try:
-        if len(head) > _LONGEST_YAML or head.count("[") + head.count("{") > _MOST_BRACKETS:
+        if len(head) > _LONGEST_YAML or _depth(head) > _DEEPEST_YAML:
             raise yaml.YAMLError
         if any(isinstance(one, yaml.AliasEvent) for one in yaml.parse(head)):
             raise yaml.YAMLError
@@ -156,10 +157,17 @@ def _yaml(head: str) -> dict[str, Any]:
     return {str(name).lower(): value for name, value in found.items()} if isinstance(found, dict) else {}
 
 
+def _depth(head: str) -> int:
+    """Return how many brackets at most are open at once, whatever they stand in."""
+    return max(accumulate(1 if found[0] in "[{" else -1 for found in _BRACKET.finditer(head)), default=0)
+
+
 PASSAGE_BEGIN: Final = re.compile(r"<!-- recollect:begin\b[^>]{0,200}-->")
 PASSAGE_END: Final = "<!-- recollect:end -->"
-PASSAGE: Final = re.compile(rf"{PASSAGE_BEGIN.pattern}.*?{re.escape(PASSAGE_END)}(?:\r?\n)?", re.DOTALL)
-"""What `recollect install` writes into an instruction file: it is no memory."""
+PASSAGE: Final = re.compile(
+    rf"{PASSAGE_BEGIN.pattern}(?:[^<]++|<(?!!-- recollect:(?:begin|end)\b))*+{re.escape(PASSAGE_END)}(?:\r?\n)?"
+)
+"""What `recollect install` writes into an instruction file: it is no memory, and no other one begins within it."""
 
 MARK: Final = "<!-- recollect:memory "
 """What begins the comment in a heading of our own export: the fields that the text below it does not say."""

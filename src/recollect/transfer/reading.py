@@ -22,7 +22,8 @@ LONGEST_LINE: Final = 16 * 2**20
 LARGEST_FILE: Final = 256 * 2**20
 """Bytes: what is larger is not read as one document."""
 _BOM: Final = b"\xef\xbb\xbf"
-_DEEPEST: Final = 100
+DEEPEST: Final = 100
+"""Levels of objects and lists in a JSON value."""
 _TIME: Final = TypeAdapter(datetime)
 
 
@@ -153,7 +154,7 @@ def _finite(text: str) -> float:
     return value
 
 
-def _deep(value: Any, levels: int = _DEEPEST) -> bool:
+def _deep(value: Any, levels: int = DEEPEST) -> bool:
     """Say whether something has more levels of objects and lists than anything here has reason to have."""
     if not isinstance(value, dict | list):
         return False

@@ -12,21 +12,18 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from recollect.domain.transfer import FileSections, ImportBatch, Imported, ImportFormat, ImportItem, ItemKind
 from recollect.errors import InvalidInput
+from recollect.transfer import ignore_files
 from recollect.transfer.formats import read_file
 from recollect.transfer.import_client import FileImport, Import
 from recollect.transfer.import_paths import LIBRARY_FOLDERS, FoundFile, name_of
 from recollect.transfer.instructions import MARKDOWN
 
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
-
 LARGEST_NOTE: Final = 4 * 2**20
 """Bytes: what is larger is no note."""
-_IGNORE: Final = ".gitignore"
 _TOO_LARGE: Final = f"It is larger than {LARGEST_NOTE // 2**20} MiB."
 _BINARY: Final = "It is no text."
 _MOST: Final = 1_000  # files of one message
@@ -221,10 +218,11 @@ def _is_text(data: bytes) -> bool:
 
 def _notes_in(folder: Path) -> Iterator[tuple[str, Path]]:
     """Yield each note below a folder with its path from there: nothing hidden, ignored or of a library, and no link."""
-    waiting: list[tuple[Path, tuple[tuple[Path, GitIgnoreSpec], ...]]] = [(folder, ())]
+    waiting: list[tuple[Path, tuple[ignore_files.Rules, ...]]] = [(folder, ())]
     while waiting:
         here, rules = waiting.pop()
-        rules = (*rules, *_rules_of(here))
+        if own := ignore_files.rules_in(here):
+            rules = (*rules, own)
         try:
             with os.scandir(here) as entries:
                 there = sorted(entries, key=lambda entry: entry.name)
@@ -232,26 +230,9 @@ def _notes_in(folder: Path) -> Iterator[tuple[str, Path]]:
             continue
         for one in there:
             path, is_folder = Path(one.path), one.is_dir(follow_symlinks=False)
-            if one.name.startswith(".") or one.is_symlink() or _ignored(path, rules, is_folder=is_folder):
+            if one.name.startswith(".") or one.is_symlink() or ignore_files.ignores(rules, path, is_folder=is_folder):
                 continue
             if is_folder and one.name not in LIBRARY_FOLDERS:
                 waiting.append((path, rules))
             elif one.is_file(follow_symlinks=False) and path.suffix.lower() in MARKDOWN:
                 yield os.fsencode(path.relative_to(folder).as_posix()).decode(errors="backslashreplace"), path
-
-
-def _rules_of(folder: Path) -> Iterator[tuple[Path, GitIgnoreSpec]]:
-    from pathspec import GitIgnoreSpec
-
-    file = folder / _IGNORE
-    if file.is_file() and not file.is_symlink():
-        yield folder, GitIgnoreSpec.from_lines(file.read_text(encoding="utf-8", errors="replace").splitlines())
-
-
-def _ignored(path: Path, rules: Sequence[tuple[Path, GitIgnoreSpec]], *, is_folder: bool) -> bool:
-    """Say whether git would leave a path out; the rule of the nearest folder that has one for it counts."""
-    for folder, spec in reversed(rules):
-        found = spec.check_file(path.relative_to(folder).as_posix() + ("/" if is_folder else "")).include
-        if found is not None:
-            return found
-    return False

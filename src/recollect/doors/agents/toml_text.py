@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from recollect.repository_files import parse_toml
 
 
 def parse(text: str) -> dict[str, Any]:
     """Read TOML; raise `ValueError` where it is damaged."""
-    try:
-        return tomllib.loads(text)
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
+    return parse_toml(text)
 
 
 def put(text: str, path: Sequence[str], name: str, value: Mapping[str, Any]) -> str:

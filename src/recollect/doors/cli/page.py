@@ -12,7 +12,7 @@ from recollect.client import launch
 from recollect.doors.cli import render
 from recollect.doors.cli.exit_codes import show
 from recollect.doors.cli.options import Json, of_store
-from recollect.doors.web import CODE_LIFE, PAGE
+from recollect.doors.web import AS_ARGUMENT, CODE_LIFE, PAGE
 from recollect.errors import InvalidInput
 
 cli = typer.Typer()
@@ -38,8 +38,8 @@ def page(
             raise InvalidInput("daemon", "The page needs the daemon: leave out `--in-process`, unset RECOLLECT_DAEMON.")
         caller = settings.caller
         body = {"user": caller.user, "team": caller.team, "project": caller.project}
-        body["folder"] = str(environment.working_folder())
-        url = launch.ensure(settings).post("/page-address", body)["url"]
+        place = {"folder": str(environment.working_folder()), AS_ARGUMENT: opens}
+        url = launch.ensure(settings).post("/page-address", body | place)["url"]
         advice = f"This address works once, within {CODE_LIFE / 60:.0f} minutes."
     if opens:
         webbrowser.open(url)

@@ -41,7 +41,7 @@ from recollect.doors.http.access import OPEN, Access, Asked, Asker, Asking, Meas
 from recollect.doors.http.events import Event
 from recollect.doors.http.messages import to_recollect_error
 from recollect.doors.http.openapi import parameter
-from recollect.doors.web import PAGE
+from recollect.doors.web import AS_ARGUMENT, PAGE
 from recollect.doors.web.entry import Browser
 from recollect.errors import Forbidden, InvalidInput, ModelMismatch, RecollectError, Unauthorized
 from recollect.memory.upkeep import reindex
@@ -238,11 +238,15 @@ class LocalAccess(Access, Asker):
         }
 
     def _page_address(self, asked: Asked) -> dict[str, Any]:
-        """Return a one-time address that lets a browser in as the caller, and from the folder, that the body names."""
-        caller = Caller(**{name: value for name, value in asked.body.items() if name != "folder"})
+        """Return a one-time address that lets a browser in as the caller, and from the folder, that the body names.
+
+        Where a browser is given it as an argument, which other users of the machine see, it lets none of those in.
+        """
+        body = dict(asked.body)
+        seen, folder = bool(body.pop(AS_ARGUMENT, False)), str(body.pop("folder", ""))
+        caller = Caller(**body)
         place = {"user": caller.user, "team": caller.team, "project": caller.project}
-        folder = str(asked.body.get("folder", ""))
-        code = self.browsers.code_for(Browser(lambda: self, place, caller.user, folder=folder))
+        code = self.browsers.code_for(Browser(lambda: self, place, caller.user, folder=folder), seen=seen)
         return {"url": f"http://127.0.0.1:{self.loopback_port()}{PAGE}/open?code={code}"}
 
     def _end(self, _: Asked) -> dict[str, Any]:

@@ -98,19 +98,22 @@ class Browsers:
 
     def __init__(self) -> None:
         self._browsers: OrderedDict[str, Browser] = OrderedDict()
-        self._codes: OrderedDict[str, tuple[float, Browser]] = OrderedDict()
+        self._codes: OrderedDict[str, tuple[float, Browser, bool]] = OrderedDict()
 
-    def code_for(self, browser: Browser) -> str:
-        """Return what a one-time address says to let this browser in."""
+    def code_for(self, browser: Browser, *, seen: bool = False) -> str:
+        """Return what a one-time address says to let this browser in; `seen` says that other users may see it."""
         code = secrets.token_urlsafe(32)
-        self._codes[code] = (time.monotonic() + CODE_LIFE, browser)
+        self._codes[code] = (time.monotonic() + CODE_LIFE, browser, seen)
         while len(self._codes) > _MOST:
             self._codes.popitem(last=False)
         return code
 
-    def redeem(self, code: str) -> Browser | None:
-        """Return whom a one-time address lets in, once."""
-        until, browser = self._codes.pop(code, (0.0, None))
+    def redeem(self, code: str, of_another_user: Callable[[], bool] = lambda: False) -> Browser | None:
+        """Return whom a one-time address lets in, once; one that others may have seen stays for its own user."""
+        until, browser, seen = self._codes.get(code, (0.0, None, False))
+        if seen and of_another_user():
+            return None
+        self._codes.pop(code, None)
         return browser if time.monotonic() < until else None
 
     def let_in(self, browser: Browser) -> Browser:

@@ -25,6 +25,7 @@ from starlette.types import Receive, Scope, Send
 from recollect import __version__
 from recollect.doors.http.access import Access
 from recollect.doors.http.messages import JSON, answered, failed, to_recollect_error
+from recollect.doors.http.peers import is_of_another_user
 from recollect.doors.web import PAGE, actions, inbox, memories, near, reports, sessions, today, words, zones
 from recollect.doors.web.entry import COOKIE, LIFE, Browser, own_address
 from recollect.doors.web.visit import Done, Shown, Visit
@@ -200,7 +201,8 @@ class Site:
 
     async def _open(self, request: Request) -> Response:
         """Turn a one-time address into a cookie."""
-        browser = self._access.browsers.redeem(request.query_params.get("code", ""))
+        of_another_user = partial(is_of_another_user, request.scope)
+        browser = self._access.browsers.redeem(request.query_params.get("code", ""), of_another_user)
         if browser is None:
             error = Unauthorized("This address was used already, or is too old: `recollect page` makes another one.")
             return self._please_sign_in(request, error)

@@ -15,8 +15,9 @@ from markupsafe import Markup, escape
 from recollect.domain.results import Memory
 from recollect.doors.web.authors import agent_title
 from recollect.doors.web.zones import local
+from recollect.text.normalization import fold
 from recollect.text.terms import STOP_WORDS, stem
-from recollect.text.writing_systems import fold, is_dense
+from recollect.text.writing_systems import is_dense
 
 _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"

@@ -26,7 +26,7 @@ REWRITTEN: Final = 0.6
 """Jaccard similarity of the topic words that an edit takes out and puts in, from which it says the same otherwise."""
 
 _DEFINES: Final = re.compile(
-    r"^\s*(?:(?:export|public|private|static|async|default|abstract|pub(?:\(\w+\))?)\s+)*"
+    r"^[ \t]*(?:(?:export|public|private|static|async|default|abstract|pub(?:\(\w+\))?)[ \t]+)*"
     r"(?:def|class|function|func|fn|interface|struct|enum|trait|impl|type|module|component|CREATE TABLE|"
     r"@\w+\.(?:get|post|put|delete|route))\b",
     re.MULTILINE | re.IGNORECASE,

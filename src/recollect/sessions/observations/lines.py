@@ -7,12 +7,13 @@ name of the code, a sentence. No line is judged by the words of a language.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 _LONGEST: Final = 600  # characters of a line that are read
 _MOST: Final = 400  # lines of an output that are judged, from both ends
+_MOST_FAILURES: Final = 60  # lines of a failure that are judged where an agent waits for the answer
 
 NOISE: Final[Mapping[str, re.Pattern[str]]] = {
     "progress": re.compile(
@@ -115,10 +116,19 @@ class Line:
 def read(text: str, *, by_sentence: bool = False) -> list[Line]:
     """Return the lines of an output that are not empty, or its sentences; of a long one the beginning and the end."""
     pieces = _SENTENCE.split(text) if by_sentence else text.split("\n")
+    return [_judged(line) for line in from_both_ends(pieces)]
+
+
+def read_failures(lines: Sequence[str]) -> list[Line]:
+    """Return those lines that tell of a failure, and the last one; of many the first and the last ones."""
+    found = [line for line in lines[:-1] if SIGNS["failure"].search(line)]
+    return [_judged(line) for line in (*from_both_ends(found, _MOST_FAILURES), *lines[-1:])]
+
+
+def from_both_ends(pieces: Iterable[str], most: int = _MOST) -> list[str]:
+    """Return those that are not empty, of many the first and the last ones."""
     lines = [line.rstrip()[:_LONGEST] for line in pieces if line.strip()]
-    if len(lines) > _MOST:
-        lines = lines[: _MOST // 2] + lines[-_MOST // 2 :]
-    return [_judged(line) for line in lines]
+    return lines if len(lines) <= most else lines[: most // 2] + lines[-most // 2 :]
 
 
 def is_prose(text: str) -> bool:

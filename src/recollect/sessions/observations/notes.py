@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from pydantic import BaseModel, ConfigDict
@@ -19,7 +20,7 @@ from recollect.domain.enums import ObservationType as Kind
 from recollect.prompt.orders import CERTAIN, orders
 from recollect.sessions.memorability import states_rule
 from recollect.sessions.observations.kinds import TRUST, concepts_of, kind_of_edit
-from recollect.sessions.observations.lines import Line, read
+from recollect.sessions.observations.lines import Line, from_both_ends, read, read_failures
 from recollect.sessions.observations.noise import noise
 from recollect.sessions.observations.occurrence import Occurrence, Origin, without_documents, work, works
 from recollect.sessions.observations.statements import explanations, said, sentences
@@ -130,6 +131,19 @@ def failure_line(one: Occurrence, lines: Sequence[Line]) -> str:
     if found and (one.failed or not any(_PASSED.search(line.text) for line in lines)):
         return _bare(max(found, key=lambda line: line.worth).text)[:_LINE]
     return _bare(lines[-1].text)[:_LINE] if one.failed and lines else ""
+
+
+def failure_of(one: Occurrence) -> str:
+    """Return how an output tells that it failed, as `failure_line` does, but judge only the lines that may say so."""
+    return _failure(one.text, one.failed)
+
+
+@lru_cache(maxsize=16)
+def _failure(text: str, failed: bool) -> str:
+    lines = from_both_ends(text.split("\n"))
+    if not failed and any(map(_PASSED.search, lines)):
+        return ""
+    return failure_line(Occurrence(Origin.COMMAND, text, failed=failed), read_failures(lines))
 
 
 def passes_now(one: Occurrence, lines: Sequence[Line], trail: Trail) -> bool:

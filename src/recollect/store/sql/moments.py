@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import Any, Final
+from datetime import datetime
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Text, bindparam, delete, select
+from sqlalchemy import Connection, Text, bindparam, delete, func, or_, select
 
+from recollect.domain.enums import RULES
 from recollect.domain.moments import Kind, read
+from recollect.domain.origin import TOLD
 from recollect.domain.search import View
 from recollect.store.entries import Entry
 from recollect.store.sql.database import Database
@@ -18,22 +21,35 @@ from recollect.store.sql.visibility import run_visible
 
 FIELD: Final = "when"
 """The field of a memory that holds its moments, which is the kind of their labels."""
-_MOST: Final = 5_000  # moments of one lookup that are compared: those of the newest memories
+_MOST: Final = 500  # moments of one lookup that are compared: those of rules, and then of the newest memories
 
-_text = (label.c.memory_id == moment.c.memory_id) & (label.c.kind == FIELD) & (label.c.position == moment.c.position)
+_is_rule = memory.c.fact_type.in_(sorted(RULES)) & or_(memory.c.said_by.is_(None), memory.c.said_by.in_(sorted(TOLD)))
+_at = func.coalesce(memory.c.observed_at, memory.c.updated_at, type_=memory.c.updated_at.type)
 _leads = bindparam("leads", type_=Listed())
 _LED_TO = (
-    select(moment.c.memory_id, label.c.value)
+    select(moment.c.memory_id, moment.c.position, _is_rule.label("is_rule"), _at.label("at"), memory.c.updated_at)
     .join(memory, memory.c.id == moment.c.memory_id)
-    .join(label, _text)
     .where(
         moment.c.kind == bindparam("kind", type_=Text),
         any_of(moment.c.lead, _leads),
         any_of(unindexed(moment.c.second), _leads),
     )
-    .order_by(moment.c.memory_id.desc())
+    .order_by(_is_rule.desc(), _at.desc(), moment.c.memory_id.desc())
     .limit(_MOST)
 )
+_TEXTS = select(label.c.memory_id, label.c.position, label.c.value).where(
+    label.c.kind == FIELD, any_of(label.c.memory_id, bindparam("ids", type_=Listed()))
+)
+
+
+class Led(NamedTuple):
+    """A moment that words of an action have led to: its memory, its place there, and what memories are ordered by."""
+
+    memory_id: int
+    position: int
+    is_rule: bool
+    at: datetime
+    updated_at: datetime
 
 
 class SqlMoments:
@@ -41,11 +57,20 @@ class SqlMoments:
 
     _database: Database
 
-    def moments(self, kind: Kind, leads: Collection[str], view: View) -> Sequence[tuple[int, str]]:
-        """Return the moments of a kind whose words are among `leads`, of memories that `view` may see: id and text."""
+    def moments(self, kind: Kind, leads: Collection[str], view: View) -> Sequence[Led]:
+        """Return the moments of a kind whose words are among `leads`, of memories that `view` may see.
+
+        Of more than an agent could ever be reminded of at once these are those of rules, then of the newest memories.
+        """
         with self._database.reading() as connection:
-            found = run_visible(connection, _LED_TO, view, kind=str(kind), leads=list(leads))
-            return [(row.memory_id, row.value) for row in found]
+            rows = run_visible(connection, _LED_TO, view, kind=str(kind), leads=list(leads))
+            return [Led(row.memory_id, row.position, row.is_rule, row.at, row.updated_at) for row in rows]
+
+    def moment_texts(self, places: Iterable[Led]) -> dict[tuple[int, int], str]:
+        """Return the text of each of these moments by its memory and its place there."""
+        with self._database.reading() as connection:
+            rows = connection.execute(_TEXTS, {"ids": list({one.memory_id for one in places})})
+            return {(row.memory_id, row.position): row.value for row in rows}
 
     def rebuild_moments(self) -> None:
         """Derive the rows of all moments again from their labels."""

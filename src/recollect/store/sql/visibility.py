@@ -57,6 +57,7 @@ ENTITIES = tuple(f"entity_{one}" for one in EntityType)
 
 HERE, LEVELS = bindparam("here", type_=Listed()), bindparam("levels", type_=Listed())
 """In a statement that is built once: the numbers of the view's namespaces, and its levels of sensitivity."""
+_MINE = label.c.memory_id == memory.c.id
 _NOW = bindparam("now", type_=UtcDateTime)
 _NAMESPACES = select(namespace.c.name, namespace.c.id).where(
     any_of(namespace.c.name, bindparam("names", type_=Listed()))
@@ -217,22 +218,41 @@ def _asked(view: View) -> list[ColumnElement[bool]]:
         conditions.append(happened_at >= view.since)
     if view.until is not None:
         conditions.append(happened_at <= view.until)
-    mine = label.c.memory_id == memory.c.id
-    return [*conditions, *(exists().where(mine, one).correlate(memory) for one in _labelled(view))]
+    conditions += [exists().where(_MINE, one).correlate(memory) for one in _labelled(view)]
+    several = {"tags": view.tags, "concepts": tuple(map(str, view.concepts))}
+    return [*conditions, *(_carries_every(kind, names) for kind, names in several.items() if len(names) > 1)]
 
 
 def _labelled(view: View) -> list[ColumnElement[bool]]:
-    """Return the conditions on `label`; the one that the fewest memories are likely to meet comes first."""
+    """Return a condition on `label` for each kind; the one that the fewest memories are likely to meet comes first.
+
+    Of tags and of concepts it is about the first one.
+    """
     pinned = [_carries((STANDING,), Standing.PINNED)] if view.pinned else []
-    tags = [_carries(("tags",), tag) for tag in view.tags]
+    tags = [_carries(("tags",), tag) for tag in view.tags[:1]]
     files = [] if view.file is None else [label.c.kind.in_(_FILES) & _is_at(view.file)]
     entities = [] if view.entity is None else [_carries(ENTITIES, view.entity)]
-    return [*pinned, *tags, *entities, *files, *(_carries(("concepts",), str(concept)) for concept in view.concepts)]
+    return [
+        *pinned,
+        *tags,
+        *entities,
+        *files,
+        *(_carries(("concepts",), str(concept)) for concept in view.concepts[:1]),
+    ]
 
 
 def _carries(kinds: Sequence[str], name: str) -> ColumnElement[bool]:
     fold = func.lower if name.isascii() else folded
     return and_(label.c.kind.in_(kinds), fold(label.c.value) == fold(literal(name)))
+
+
+def _carries_every(kind: str, names: Sequence[str]) -> ColumnElement[bool]:
+    """Select memories with all these labels of a kind, in one look at their labels, however many are asked for."""
+    wanted = dict.fromkeys(name.lower() for name in names)
+    fold = func.lower if all(map(str.isascii, wanted)) else folded
+    among = fold(label.c.value).in_([fold(literal(name)) for name in wanted])
+    found = select(func.count(func.distinct(fold(label.c.value)))).where(_MINE, label.c.kind == kind, among)
+    return found.correlate(memory).scalar_subquery() == len(wanted)
 
 
 def _is_at(path: str) -> ColumnElement[bool]:
