@@ -88,6 +88,22 @@ def test_connecting_loads_nothing_heavy(environment: dict[str, str]) -> None:
     assert not loaded & (HEAVY | {"anyio", "mcp", "typer", "starlette"})
 
 
+@pytest.mark.parametrize(
+    "words", [["export"], ["import", "notes.md"], ["edit", "1"], ["backup", "verify", "f"], ["rmember"]]
+)
+def test_a_daemon_answers_without_the_command_line(environment: dict[str, str], words: list[str]) -> None:
+    """What a running daemon answers loads no library here, whichever command it is, or if it is none; nor does Tab."""
+    program = f"""
+from recollect.doors.cli import dispatch, tab, thin
+asked = []
+thin.run = lambda words, *_, **__: asked.append(words) or 0
+assert dispatch.run({words!r}) == 0 and asked == [{words!r}]
+assert tab.asked("bash").words == []
+"""
+    loaded = loaded_by(program, environment) - loaded_by("", environment)
+    assert loaded - sys.stdlib_module_names == {"recollect"}
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_listing_the_tool_loads_nothing_heavy(environment: dict[str, str], mode: str) -> None:
     """The MCP door answers the handshake and `tools/list` before anything heavy is imported."""

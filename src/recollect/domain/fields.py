@@ -220,7 +220,7 @@ WriteScope = Annotated[Scope, BeforeValidator(lower), Field(description="Who sha
 ReadScope = Annotated[
     Scope | None, BeforeValidator(lower), Field(description="Only in this scope; default: everywhere you may see")
 ]
-Id = Annotated[Name, BeforeValidator(id_as_text), Field(description="Memory ID, or its key")]
+Id = Annotated[Name, BeforeValidator(id_as_text), Field(description="Memory ID. Its key works too")]
 SomeId = Annotated[Label, BeforeValidator(id_as_text)]
 Limit = Annotated[
     Whole,

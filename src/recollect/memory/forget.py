@@ -180,9 +180,7 @@ def _restore(
             return Outcome(WriteStatus.NOT_FOUND, str(memory_id))
         if untouched:
             earlier = _earlier_text(transaction, memory_id, lines)
-            if earlier is None:
-                return Outcome(WriteStatus.UNCHANGED, str(memory_id), (_NOTHING_TO_UNDO,))
-            outcome = _back_to(app, transaction, old, *earlier, caller, made)
+            outcome = _back_to(app, transaction, old, *earlier, caller, made) if earlier else _nothing_to_undo(old)
             transaction.record_outcome(_RESTORE, request_id, outcome)
             return outcome
         if number := transaction.withdrawn_by(memory_id):
@@ -198,11 +196,15 @@ def _restore(
         notes += _undo_merge(app, transaction, old, caller, made)
         notes += same_text_note(transaction, back, old, app.clock())
         said = None if content is None else caller.origin
-        entry = entry_for(app, back, old, caller.user, said)
-        transaction.update(old, entry, _RESTORE, keep=False)  # it holds what the gate masks, or refuses
+        entry = entry_for(app, back, old, caller.user, said)  # what it said holds what the gate masks, or refuses
+        transaction.update(old, entry, _RESTORE, keep=False)
         outcome = Outcome(WriteStatus.RESTORED, str(memory_id), notes)
         transaction.record_outcome(_RESTORE, request_id, outcome)
     return outcome
+
+
+def _nothing_to_undo(old: Memory) -> Outcome:
+    return Outcome(WriteStatus.UNCHANGED, str(old.id), (_NOTHING_TO_UNDO,))
 
 
 def _earlier_text(

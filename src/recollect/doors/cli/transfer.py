@@ -273,7 +273,7 @@ def _run(importing: Import, found: FoundPaths) -> None:
     """Import with a bar on a terminal: the share of the bytes, and how many memories and facts were sent."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     files = len(found.files)
-    with Progress(*columns, console=err, disable=not err.is_terminal, transient=True) as bar:
+    with Progress(*columns, console=err, disable=render.of_another() or not err.is_terminal, transient=True) as bar:
         task = bar.add_task(f"{files} {'file' if files == 1 else 'files'}", total=sum(one.size for one in found.files))
         with _stopping(importing):
             importing.run(
