@@ -14,6 +14,7 @@ from recollect.client.connection import Connection
 from recollect.domain.enums import Scope
 from recollect.domain.lifecycle import MAX_OUTPUT
 from recollect.domain.verbs import BY_NAME
+from recollect.doors.arguments import taken
 from recollect.doors.python import connect
 from recollect.doors.serializers import agent_json, input_schema
 from recollect.errors import RecollectError
@@ -95,11 +96,10 @@ class RecollectProvider(MemoryProvider):  # type: ignore[misc]  # Hermes is not 
     def handle_tool_call(self, tool_name: str, args: dict[str, Any], **_: Any) -> str:
         """Run a tool and return its answer, or its error, as JSON."""
         verb, fields, _said = _TOOLS[tool_name]
-        known = {name.rstrip("*") for name in fields.split()}
+        known = [name.rstrip("*") for name in fields.split()]
         try:
-            if unknown := sorted(args.keys() - known):
-                return json.dumps({"error": f"Unknown parameter: `{unknown[0]}`."})
-            answer = self._connected.perform(verb, **args)
+            given = taken(tool_name, args, known, BY_NAME[verb].request.model_fields).given
+            answer = self._connected.perform(verb, **given)
         except RecollectError as error:
             return json.dumps({"error": str(error)}, ensure_ascii=False)
         return json.dumps(agent_json(BY_NAME[verb].answer, answer), ensure_ascii=False)
