@@ -87,8 +87,12 @@ def test_what_a_tool_withholds_is_an_error(call: Call, name: str) -> None:
 @pytest.mark.parametrize("nothing", NOTHING)
 def test_a_text_that_says_nothing_is_absent(call: Call, nothing: Any) -> None:
     """For any argument that is optional, `null` as a text is as if it were not there."""
-    call("memory", action="remember", content="The quokka sleeps at noon", title=nothing, confidence=nothing, id=nothing)
-    found = call("memory", action="recall", query="quokka", limit=nothing, offset=nothing, fact_type=nothing, id=nothing)
+    call(
+        "memory", action="remember", content="The quokka sleeps at noon", title=nothing, confidence=nothing, id=nothing
+    )
+    found = call(
+        "memory", action="recall", query="quokka", limit=nothing, offset=nothing, fact_type=nothing, id=nothing
+    )
     assert [one["id"] for one in found.structured["memories"]] == ["1"]
     found = call("search_memories", query="quokka", limit=nothing, min_score=nothing, tags=nothing, since=nothing)
     assert [one["id"] for one in found.structured["memories"]] == ["1"]

@@ -1,7 +1,7 @@
 """What a call of a tool hands over: arguments of ours, those that a client added, and those that say nothing.
 
-Clients put names of their own beside a model's arguments (`toolCallId`, `sessionId`, `_meta`). They are left out; whoever
-calls is told of those that a model may have meant. A misspelt argument of ours is an error.
+Clients put names of their own beside a model's arguments (`toolCallId`, `sessionId`, `_meta`). They are left out, and
+the answer notes those that a model may have meant. A misspelt argument of ours is an error.
 """
 
 from __future__ import annotations

@@ -120,8 +120,8 @@ def answered(run: Callable[[], ToolAnswer]) -> ToolAnswer:
 
 def run(app: App, arguments: dict[str, Any], caller: Caller, request_id: str = "") -> ToolAnswer:
     """Run one call of the tool."""
-    known = taken(NAME, arguments, _ABOUT, _withheld())
-    return noted(_run(app, known.given, caller, request_id), known.note)
+    ours = taken(NAME, arguments, _ABOUT, _withheld())
+    return noted(_run(app, ours.given, caller, request_id), ours.note)
 
 
 def _run(app: App, arguments: Mapping[str, Any], caller: Caller, request_id: str) -> ToolAnswer:

@@ -189,9 +189,9 @@ def run(app: App, name: str, arguments: dict[str, Any], caller: Caller, request_
         known = ", ".join(f"`{one}`" for one in sorted(NAMES))
         raise InvalidInput("name", f"Unknown tool: `{name}`. Allowed: {known}")
     tool = TOOLS[name]
-    known = taken(name, arguments, tool.schema["properties"], tool.operation.request.model_fields)
-    answer = _answer(tool, perform(app, name, parse(tool, known.given), caller.saying(SaidBy.ASSISTANT), request_id))
-    return memory_tool.noted(answer, known.note)
+    ours = taken(name, arguments, tool.schema["properties"], tool.operation.request.model_fields)
+    answer = _answer(tool, perform(app, name, parse(tool, ours.given), caller.saying(SaidBy.ASSISTANT), request_id))
+    return memory_tool.noted(answer, ours.note)
 
 
 def parse(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
