@@ -1,4 +1,4 @@
-"""What clients add to a call of a tool, and texts that say nothing, do no harm; a slip in a name of ours is an error."""
+"""What clients add to a call of a tool, and texts that say nothing, do no harm; a misspelt parameter is an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each line on standard input that is no message of MCP gets one answer, in one process and through the daemon alike."""
+"""Each line on standard input that is no message of MCP gets one answer, in one process and through the daemon."""
 
 from __future__ import annotations
 

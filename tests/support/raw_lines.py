@@ -1,4 +1,4 @@
-"""Lines of standard input that are no message of MCP, and what a server answers to each: an id and a code of JSON-RPC."""
+"""Lines of standard input that are no message of MCP, and the id and the code of JSON-RPC in the answer to each."""
 
 from __future__ import annotations
 
