@@ -50,6 +50,7 @@ def restore(file: Path, url: str) -> None:
     """Restore a dump into an empty database as docs/deploy.md says."""
     command = ["pg_restore", "--exit-on-error", "--single-transaction", "--no-owner", f"--dbname={url}", str(file)]
     subprocess.run(command, check=True)
+    subprocess.run(["psql", "--quiet", "--command=ANALYZE", f"--dbname={url}"], check=True)
 
 
 def answers(app: App) -> list[list[tuple[int, float]]]:
