@@ -16,8 +16,8 @@ from typing import Any, Final
 from prometheus_client import (
     CollectorRegistry,
     Counter,
-    GCCollector,
     Gauge,
+    GCCollector,
     Histogram,
     ProcessCollector,
     generate_latest,
