@@ -70,7 +70,7 @@ BLOCKS: Final = (
 )
 AFTER: Final = Block("(after all of it)", "recollect recall when do we ship", ("bob",))
 KNOWN: Final = frozenset(
-    "cd mkdir umask printf export recollect docker kubectl pip chroma psql pg_dump pg_restore".split()
+    "cd mkdir umask printf export recollect docker kubectl pip chroma psql pg_dump pg_restore dropdb createdb".split()
 )
 """The programs that the pages call. An assignment before one, or alone, is known too."""
 
@@ -111,9 +111,10 @@ class Walk:
             stack.callback(end)
             server.start()
         with psycopg.connect(postgres.url, autocommit=True) as connection:
-            connection.execute("CREATE ROLE recollect LOGIN CREATEDB")
+            connection.execute("CREATE ROLE recollect LOGIN CREATEDB")  # Compose makes it a superuser
             connection.execute("CREATE DATABASE recollect OWNER recollect")
-            connection.execute("CREATE DATABASE bare OWNER recollect")
+            connection.execute("CREATE ROLE bare LOGIN")
+            connection.execute("CREATE DATABASE bare OWNER bare")
         self.postgres, self.chroma = postgres.port, chroma.url
         self.url = f"http://127.0.0.1:{self.ports[0]}"
         stack.callback(self._end)
@@ -174,8 +175,9 @@ class Walk:
         """Return a line with this machine's addresses, folders and tokens in place of the page's."""
         line = line.replace("https://memory.example.com", self.url).replace("https://memory.example", self.url)
         line = line.replace("=…", f'="$(cat {self.folder}/{who}.token)"')
-        line = line.replace("127.0.0.1:5432/recollect", f"127.0.0.1:{self.postgres}/bare")
-        line = line.replace("DATABASE recollect", "DATABASE bare")
+        line = line.replace("recollect@127.0.0.1:5432/recollect", f"bare@127.0.0.1:{self.postgres}/bare")
+        if line.startswith(("dropdb", "createdb")):
+            line = line.replace("recollect", "bare")
         line = line.replace("/srv/chroma", str(self.folder / "bare-index"))
         line = line.replace("127.0.0.1:8000", f"127.0.0.1:{self.ports[4]}").replace(
             "--port 8000", f"--port {self.ports[4]}"

@@ -19,6 +19,7 @@ import pytest
 import tiny_model as tiny_model_files
 from chroma_process import ChromaProcess
 from clock import Clock
+from pgbouncer import PgBouncer
 from places import SCRIPTS, TESTS
 from postgres import ADDRESS, Postgres
 from recollect import App, Settings
@@ -176,6 +177,14 @@ def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleTy
     for name in set(sys.modules) - before:
         if Path(getattr(sys.modules[name], "__file__", None) or "").parent == SCRIPTS:
             del sys.modules[name]
+
+
+@pytest.fixture(scope="session")
+def pgbouncer() -> Iterator[PgBouncer]:
+    """Return a real PgBouncer in transaction mode before the real PostgreSQL."""
+    pooler = PgBouncer(ADDRESS)
+    yield pooler
+    pooler.close()
 
 
 @pytest.fixture(scope="session")

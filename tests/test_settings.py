@@ -185,3 +185,10 @@ def test_what_may_hold_a_secret_is_shown_to_nobody() -> None:
     secret = "pass" + "word1"
     settings = Settings(embedding_url=f"http://bob:{secret}@127.0.0.1/v1", home=Path("/tmp/x"))
     assert secret not in repr(settings)
+
+
+@pytest.mark.parametrize("address", ["postgresql://db:abc/x", "postgresql://db:70000/x", "postgresql://[::1/x"])
+def test_a_port_is_a_number(address: str) -> None:
+    """An address of a server whose host and port cannot be read is one sentence that names the setting."""
+    with pytest.raises(InvalidInput, match=r"RECOLLECT_DATABASE_URL.*its port, if there is one, is a number"):
+        Settings(database_url=address)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Final, NamedTuple
 from urllib.parse import urlsplit
@@ -128,7 +129,7 @@ def parse(text: str, *, insecure: bool = False) -> ServerUrl:
     if "?" in text or "#" in text:
         raise ValueError("must have no `?` and no `#`: RECOLLECT_TEAM and RECOLLECT_PROJECT narrow what is seen")
     secure = parts.scheme == "https"
-    if not (secure or insecure or _is_loopback(host)):
+    if not (secure or insecure or is_loopback(host)):
         raise ValueError("must begin with https://: plain http shows the token to others, unless RECOLLECT_INSECURE=1")
     return ServerUrl(secure, host, _PORTS[parts.scheme] if port is None else port, parts.path.rstrip("/"))
 
@@ -140,6 +141,11 @@ def check_token(text: str) -> str:
     return text
 
 
-def _is_loopback(host: str) -> bool:
-    four = host.split(".")
-    return host in ("localhost", "::1") or (len(four) == 4 and four[0] == "127" and all(one.isdigit() for one in four))
+def is_loopback(host: str) -> bool:
+    """Say whether only this machine can reach a host name."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -169,3 +169,8 @@ def relayed(kind: str, message: str, told: Mapping[str, Any] | None = None) -> R
             value = (told or {})[name]
             setattr(error, name, tuple(value) if isinstance(value, list) else value)
     return error
+
+
+def not_utf8(error: UnicodeDecodeError) -> str:
+    """Say which byte keeps an input from being text; positions begin with 0."""
+    return f"The input is not UTF-8: byte 0x{error.object[error.start]:02X} at position {error.start}"

@@ -211,12 +211,14 @@ class Settings(LifecycleSettings):
         schemes = _SERVERS[str(info.field_name)]
         try:
             known = not url or (urlsplit(url).scheme in schemes and bool(urlsplit(url).netloc))
+            _ = urlsplit(url).port  # which raises for one that is no number
         except ValueError:
             known = False
         if known and info.field_name == "chat_url" and urlsplit(url).password:
             raise ValueError("must hold no password: RECOLLECT_CHAT_KEY is the place for a key")
         if not known:
-            raise ValueError(f"must begin with {' or '.join(f'{one}://' for one in schemes)} and name a host")
+            begin = " or ".join(f"{one}://" for one in schemes)
+            raise ValueError(f"must begin with {begin} and name a host; its port, if there is one, is a number")
         return url
 
     @field_validator("url")

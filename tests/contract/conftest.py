@@ -1,4 +1,7 @@
-"""One store, on every database that must keep the same promises."""
+"""One store, on every database that must keep the same promises.
+
+A file marked `pooled` keeps them through a pooler too, which lends each transaction another session of the server.
+"""
 
 from __future__ import annotations
 
@@ -95,14 +98,24 @@ class Store:
         return {name: sorted(map(repr, self.rows(f'SELECT * FROM "{name}"'))) for name in names}
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def database(request: pytest.FixtureRequest, tmp_path: Path, migrated: Path) -> Iterator[Database]:
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run a test of a store on each kind of database."""
+    if "server" in metafunc.fixturenames:
+        pooled = ["pgbouncer"] if metafunc.definition.get_closest_marker("pooled") else []
+        metafunc.parametrize("server", ["sqlite", "postgresql", *pooled])
+
+
+@pytest.fixture
+def database(server: str, request: pytest.FixtureRequest, tmp_path: Path, migrated: Path) -> Iterator[Database]:
     """Return an empty database of each kind, at the newest revision."""
-    if request.param == "sqlite":
+    if server == "sqlite":
         lay(migrated, tmp_path)
         opened = open_file(tmp_path / "memory.db")
-    else:
+    elif server == "postgresql":
         opened = Database(request.getfixturevalue("migrated_postgres_url"))
+    else:
+        pooler = request.getfixturevalue("pgbouncer")
+        opened = Database(pooler.address(request.getfixturevalue("migrated_postgres_url")))
     yield opened
     opened.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -232,6 +233,11 @@ def test_an_audit_shows_nothing_personal(office: Office, root: Principal) -> Non
     assert "pine" not in str(page)
     first = office.do("audit", root, limit=2)
     second = office.do("audit", root, limit=2, before=first.before)
+    whole = first.lines[0].at
+    assert office.do("audit", root, since=whole).lines[:1] == first.lines[:1]
+    assert office.do("audit", root, since=whole + timedelta(seconds=1)).lines == ()
+    assert office.do("audit", root, until=whole - timedelta(days=1)).lines == ()
+    assert office.do("audit", root, until=f"{whole:%Y-%m-%d}").lines == office.do("audit", root).lines
     assert [one.number for one in (*first.lines, *second.lines)] == [one.number for one in page.lines[:4]]
 
 

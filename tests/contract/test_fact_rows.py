@@ -14,6 +14,8 @@ from recollect.domain.requests import FactQuery, StoreFact
 from recollect.gate import clear
 from recollect.store.entries import FactEntry
 
+pytestmark = pytest.mark.pooled
+
 HERE = "project:crew/engine"
 THERE = "team:crew"
 ALL = EVERY_LEVEL

@@ -14,6 +14,8 @@ from recollect.domain.results import WriteStatus as Ended
 from recollect.errors import NotFound
 from recollect.store.vectors.exact import vectors_of
 
+pytestmark = pytest.mark.pooled
+
 HERE = "project:crew/engine"
 THERE = "project:crew/hull"
 INDEXES = ("memory_text", "memory_trigram", "word_trigram")

@@ -14,6 +14,8 @@ from recollect.domain.enums import FactType, Sensitivity
 from recollect.domain.moments import ANY, Kind
 from recollect.store.sql import tables
 
+pytestmark = pytest.mark.pooled
+
 HERE, THERE = "project:crew/engine", "project:crew/hull"
 PUSH = ("run git push --force", "edit deploy*")
 

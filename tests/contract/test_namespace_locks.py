@@ -21,10 +21,11 @@ HERE, THERE = "project:crew/engine", "user:ada"
 LONG = 60  # seconds that nothing here takes, unless it waits for ever
 
 
-@pytest.fixture
-def database(postgres_url: str) -> Iterator[Database]:
-    """Return an empty PostgreSQL database."""
-    opened = Database(postgres_url)
+@pytest.fixture(params=["postgresql", "pgbouncer"])
+def database(request: pytest.FixtureRequest, postgres_url: str) -> Iterator[Database]:
+    """Return an empty PostgreSQL database, reached directly and through a pooler."""
+    pooled = request.param == "pgbouncer"
+    opened = Database(request.getfixturevalue("pgbouncer").address(postgres_url) if pooled else postgres_url)
     migrate(opened)
     yield opened
     opened.close()

@@ -16,6 +16,8 @@ from recollect.sessions.observations.notes import Trail
 from recollect.sessions.session_state import SessionState, rebased, state_of
 from recollect.store.sql.sessions import Sessions
 
+pytestmark = pytest.mark.pooled
+
 BOB = Caller(user="bob", team="crew", project="engine")
 ELSEWHERE = Caller(user="ada", team="crew", project="hull")
 KEEL = ("make keel", "the keel is iron")

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from places import SCRIPTS
+from raw_lines import NO_MESSAGES
 from recollect.client import server
 from recollect.client.daemon import DaemonGone, DaemonSilent
 from recollect.doors import mcp_record, pipe
@@ -125,18 +126,7 @@ def test_a_session_of_the_newer_protocol_begins_without_the_daemon(said: Callabl
     assert [one["MCP-Protocol-Version"] for one in daemon.headers if one["Mcp-Method"] == "ping"] == ["2026-07-28"]
 
 
-@pytest.mark.parametrize(
-    ("line", "number", "code"),
-    [
-        (b"{nonsense", None, -32700),
-        (b"\xff\xfe", None, -32700),
-        (b"[]", None, -32600),
-        (b'{"id": 7, "method": "ping"}', 7, -32600),
-        (b'{"jsonrpc": "2.0", "id": 7, "method": 5}', 7, -32600),
-        (b'{"jsonrpc": "2.0", "id": true, "method": "ping"}', None, -32600),
-        (b'{"jsonrpc": "2.0", "id": 7, "method": "ping", "params": [1]}', 7, -32600),
-    ],
-)
+@pytest.mark.parametrize(("line", "number", "code"), NO_MESSAGES.values(), ids=NO_MESSAGES)
 def test_what_is_no_message_is_refused(
     said: Callable[..., list[Any]], line: bytes, number: int | None, code: int
 ) -> None:

@@ -304,10 +304,11 @@ def test_refusals_name_the_field_and_what_is_allowed(
 
 @pytest.mark.parametrize("name", ALL)
 def test_an_unknown_parameter_is_named(call: Call, name: str) -> None:
-    """A misspelt parameter, or one that is not a model's to set, is an error that lists those there are."""
-    message = refused(call, name, source="hook")
-    known = ", ".join(f"`{one}`" for one in toolsets.TOOLS[name].schema["properties"])
-    assert message == f"Unknown parameter: `source`. Allowed: {known}"
+    """A misspelt parameter is an error that lists those there are."""
+    names = list(toolsets.TOOLS[name].schema["properties"])
+    message = refused(call, name, **{f"{names[0]}s": "x"})
+    assert message.startswith(f"Unknown parameter: `{names[0]}s`. Did you mean `")
+    assert message.endswith(f"? Allowed: {', '.join(f'`{one}`' for one in names)}")
 
 
 def test_an_unknown_tool_is_named(call: Call) -> None:

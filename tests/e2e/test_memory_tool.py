@@ -323,7 +323,8 @@ def test_an_unknown_parameter_is_named(place: Place) -> None:
     """A misspelt parameter is an error that names it and the ones there are, never silence."""
     before = memories_in(place.home)
     message = place.talk.refused(action="remember", content="x", catgory="typo")
-    assert message == f"Unknown parameter: `catgory`. Allowed: {', '.join(f'`{name}`' for name in NAMES)}"
+    allowed = ", ".join(f"`{name}`" for name in NAMES)
+    assert message == f"Unknown parameter: `catgory`. Did you mean `category`? Allowed: {allowed}"
     assert memories_in(place.home) == before
 
 

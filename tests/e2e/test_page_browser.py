@@ -56,7 +56,7 @@ class Seen(NamedTuple):
 def chromium() -> Iterator[Browser]:
     """Return a browser for all tests here."""
     if not CHROMIUM:
-        pytest.skip("no Chromium is installed: `scripts/browser` installs it")
+        pytest.skip("no Chromium is installed: `scripts/programs` installs it")
     with launched() as browser:
         yield browser
 

@@ -22,6 +22,7 @@ from recollect.store.vectors.index import IndexBroken
 pytestmark = pytest.mark.slow
 
 NAMESPACES = ("project:crew/engine", "user:ada", "team:crew")
+BLOCK = 4_096  # bytes
 MANY = 1_100  # above Chroma's sync threshold, so that graph files are on disk
 
 
@@ -38,6 +39,18 @@ def half(path: Path) -> None:
 def nothing(path: Path) -> None:
     """Leave a file of no length, as a kill in mid-write does."""
     path.write_bytes(b"")
+
+
+def without_its_end(path: Path) -> None:
+    """Write zeros over the second half of a file, as a disk does that lost what was written last."""
+    held = path.read_bytes()
+    path.write_bytes(held[: len(held) // 2] + bytes(len(held) - len(held) // 2))
+
+
+def with_holes(path: Path) -> None:
+    """Write zeros over each fourth block of a file."""
+    blocks = [path.read_bytes()[at : at + BLOCK] for at in range(0, path.stat().st_size, BLOCK)]
+    path.write_bytes(b"".join(bytes(len(one)) if at % 4 == 3 else one for at, one in enumerate(blocks)))
 
 
 def files(folder: Path, pattern: str) -> list[Path]:
@@ -124,6 +137,18 @@ def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("template")
 
 
+def filled(open_parts: Callable[[], Any], template: Path, home: Path) -> Path:
+    """Return the folder `home` with a filled store that is closed."""
+    if (template / "home").exists():
+        shutil.copytree(template / "home", home)
+        return home
+    parts = open_parts()
+    fill(parts)
+    parts.close()
+    shutil.copytree(home, template / "home")
+    return home
+
+
 @pytest.mark.full_cases("folder deleted", "everything garbage")
 @pytest.mark.parametrize(
     "damage",
@@ -139,14 +164,7 @@ def test_a_damaged_folder_is_built_again(
 
     The first start may be killed by the damage, and so has a process of its own.
     """
-    home = tmp_path / "home"
-    if not (template / "home").exists():
-        parts = open_parts()
-        fill(parts)
-        parts.close()
-        shutil.copytree(home, template / "home")
-    else:
-        shutil.copytree(template / "home", home)
+    home = filled(open_parts, template, tmp_path / "home")
     damage(home / "chroma")
     parts = open_parts()
     first = {name: min(int(one.partition(".")[0]) for one in parts.in_sql(name)) for name in NAMESPACES}
@@ -163,6 +181,27 @@ def test_a_damaged_folder_is_built_again(
     for name in NAMESPACES:
         assert parts.in_chroma(name).keys() == parts.in_sql(name).keys()
         assert parts.index.query(name, direction(f"{name} fact 0/0"), 5)[first[name]] == pytest.approx(1.0, abs=1e-4)
+
+
+@pytest.mark.parametrize("how", [half, without_its_end, with_holes, nothing])
+def test_lost_vectors_are_noticed_at_the_opening(
+    open_parts: Callable[[], Any], template: Path, tmp_path: Path, how: Callable[[Path], None]
+) -> None:
+    """Where a file of vectors has lost a part, no memory is missed: SQL answers until the index is built again."""
+    home = filled(open_parts, template, tmp_path / "home")
+    damage_graph(how, "data_level0.bin")(home / "chroma")
+    parts = open_parts()
+    name = NAMESPACES[0]
+    sought = {f"{name} fact {number}": None for number in range(0, MANY, 50)}
+    contents = {row[0]: row[1] for row in parts.rows("SELECT id, content FROM memory")}
+    for _ in range(2):
+        near = {one: parts.vectors.nearest(direction(f"{one}/0"), parts.view(name), 3) for one in sought}
+        assert {one: contents[max(found, key=lambda key: found[key])] for one, found in near.items()} == {
+            one: one for one in sought
+        }
+        parts.vectors.sync()
+    assert parts.vectors.state == "ready"
+    assert parts.checks() == {}
 
 
 def restarted(home: Path) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,8 +12,12 @@ from typing import Any
 import pytest
 
 from chroma_process import ChromaProcess
+from places import DOCS
 from postgres import Postgres
+from postgres_cluster import Cluster
 from recollect import App, Settings
+from recollect.store.sql.database import open_server
+from recollect.store.sql.migrations import HEAD, migrate, revision
 from run_operations import add, do, ill
 from stores import open_app
 
@@ -50,6 +56,7 @@ def restore(file: Path, url: str) -> None:
     """Restore a dump into an empty database as docs/deploy.md says."""
     command = ["pg_restore", "--exit-on-error", "--single-transaction", "--no-owner", f"--dbname={url}", str(file)]
     subprocess.run(command, check=True)
+    subprocess.run(["psql", "--quiet", "--command=ANALYZE", f"--dbname={url}"], check=True)
 
 
 def answers(app: App) -> list[list[tuple[int, float]]]:
@@ -102,3 +109,37 @@ def test_a_chroma_that_is_ahead_of_the_database_is_brought_back(
         again.close()
     finally:
         postgres.drop(url)
+
+
+def test_the_recipe_for_servers_of_your_own_works(tmp_path: Path) -> None:
+    """The blocks of the page run as they stand, with a role that owns its database and may do nothing else."""
+    page = (DOCS / "deploy" / "upkeep.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```sh\n(export RECOLLECT_DATABASE_URL=.*?)^```", page, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 2
+    cluster = Cluster()
+    cluster.start()
+    try:
+        here = os.environ | {"PGHOST": "127.0.0.1", "PGPORT": str(cluster.port)}
+        made = ["createuser --username=postgres recollect", "createdb --username=postgres --owner=recollect recollect"]
+        for command in made:
+            subprocess.run(command.split(), env=here, check=True)
+        url = f"postgresql://recollect@127.0.0.1:{cluster.port}/recollect"
+        _migrated(url)
+        for block in blocks:
+            lines = [line for line in block.splitlines() if not line.startswith("recollect ")]
+            script = "\n".join(["set -eu", *lines]).replace("127.0.0.1:5432", f"127.0.0.1:{cluster.port}")
+            subprocess.run(["bash", "-c", script], cwd=tmp_path, env=here, check=True, capture_output=True)
+        _migrated(url)
+        analyzed = "SELECT count(*) FROM pg_stat_user_tables WHERE last_analyze IS NOT NULL"
+        counted = ["psql", "--tuples-only", f"--command={analyzed}", f"--dbname={url}"]
+        assert int(subprocess.run(counted, capture_output=True, text=True, check=True).stdout) > 10
+    finally:
+        cluster.close()
+
+
+def _migrated(url: str) -> None:
+    """Make the tables where there are none."""
+    database = open_server(url)
+    migrate(database)
+    assert revision(database) == HEAD
+    database.close()

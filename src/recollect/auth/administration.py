@@ -231,7 +231,7 @@ def audit(app: App, request: Audit, principal: Principal) -> AuditPage:
     if teams == ():
         _require(principal)
     accounts = request.team is None and principal.administers()
-    found = app.accounts.lines(teams, request.before, request.limit + 1, accounts=accounts)
+    found = app.accounts.lines(teams, request, request.limit + 1, accounts=accounts)
     more = len(found) > request.limit
     shown = tuple(found[: request.limit])
     return AuditPage(shown, shown[-1].number if more else None)

@@ -144,6 +144,8 @@ class Audit(Request):
     limit: Annotated[int, Field(ge=1, le=500)] = Field(default=50, description="How many lines")
     before: fields.Count | None = Field(default=None, description="Only lines with numbers below this one")
     team: Team | None = Field(default=None, description="Only lines of this team and its projects")
+    since: fields.Since = Field(default=None, description="Only lines of then or later: day or ISO time")
+    until: fields.Until = Field(default=None, description="Only lines of then or earlier; a day counts to its end")
 
 
 class CountProjects(Levels):

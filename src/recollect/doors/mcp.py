@@ -7,11 +7,13 @@ protocol: the transport points file descriptor 1 at standard error before anythi
 from __future__ import annotations
 
 import logging
+import os
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 import anyio
 import mcp_types as types
@@ -19,11 +21,13 @@ from anyio.to_thread import run_sync
 from mcp import MCPError
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
 
 import recollect
 from recollect.app import App
 from recollect.client.connection import in_background
 from recollect.doors import memory_tool, toolsets
+from recollect.doors.json_lines import Refused, is_answer, read_line
 from recollect.doors.memory_tool import CallTool, ToolAnswer
 from recollect.doors.toolset_names import DEFAULT, check_names
 from recollect.errors import RecollectError
@@ -122,16 +126,59 @@ def serve(settings: Settings, sets: Sequence[str] = DEFAULT) -> None:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="recollect: %(message)s")
     backend = InProcess(settings)
 
-    async def run() -> None:
-        async with stdio_server() as (reading, writing):
+    async def run(incoming: BinaryIO) -> None:
+        lines = _Lines(incoming)
+        async with stdio_server(stdin=cast("anyio.AsyncFile[str]", lines)) as (reading, writing):
             server = build(lambda _: backend.tool, lambda _: sets)
             backend.start()
+            lines.open(writing)
             await server.run(reading, writing, server.create_initialization_options())
 
     try:
-        anyio.run(run)
+        with _standard_input() as incoming:
+            anyio.run(run, incoming)
     finally:
         backend.close()
+
+
+@contextmanager
+def _standard_input() -> Iterator[BinaryIO]:
+    """Return standard input; whatever else reads it until the block ends, such as a process of ours, finds it empty."""
+    there = sys.stdin.fileno()
+    ours, empty = os.dup(there), os.open(os.devnull, os.O_RDONLY)
+    os.dup2(empty, there)
+    os.close(empty)
+    try:
+        yield os.fdopen(ours, "rb", closefd=False)  # a thread may wait for the next line even at the end
+    finally:
+        os.dup2(ours, there)
+
+
+class _Lines:
+    """The lines of a client that are messages, for the SDK, which would leave others without an answer."""
+
+    def __init__(self, incoming: BinaryIO) -> None:
+        self._incoming = anyio.wrap_file(incoming)
+        self._answers: Any = None
+        self._opened = anyio.Event()
+
+    def open(self, answers: Any) -> None:
+        """Begin to read, and send errors to `answers`."""
+        self._answers = answers
+        self._opened.set()
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        """Go through the messages; answer what is none."""
+        await self._opened.wait()
+        async for line in self._incoming:
+            if not line.strip():
+                continue
+            message = read_line(line)
+            if isinstance(message, Refused):
+                refusal = types.jsonrpc_message_adapter.validate_python(message.answer())
+                await self._answers.send(SessionMessage(refusal))
+            elif not is_answer(message):
+                yield line.decode()
 
 
 def _hints(*, read_only: bool, destructive: bool, idempotent: bool) -> types.ToolAnnotations:

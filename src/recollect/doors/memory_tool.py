@@ -6,7 +6,7 @@ What it recalls is short: memories by what is set of them, and those that are lo
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
@@ -19,6 +19,7 @@ from recollect.domain.requests import Caller, Filters
 from recollect.domain.results import NOTHING, Memory, Outcome, Recalled
 from recollect.domain.verbs import BY_NAME
 from recollect.doors import schema
+from recollect.doors.arguments import says_nothing, taken
 from recollect.doors.handlers import perform
 from recollect.doors.schema import Schema
 from recollect.doors.serializers import agent_json, public_schema
@@ -87,6 +88,12 @@ def input_schema() -> Schema:
 
 
 @cache
+def _withheld() -> frozenset[str]:
+    """Return the fields of what the tool runs that a model may not set."""
+    return frozenset(name for verb in _OPERATIONS.values() for name in BY_NAME[verb].request.model_fields)
+
+
+@cache
 def output_schema() -> Schema:
     """Return the schema of what a call answers as an object: a write, the memories that were found, or a failure."""
     return schema.answer_schema([public_schema(kind) for kind in (Outcome, CompactRecalled, Failure)], _ANSWERS)
@@ -118,6 +125,11 @@ def answered(run: Callable[[], ToolAnswer]) -> ToolAnswer:
 
 def run(app: App, arguments: dict[str, Any], caller: Caller, request_id: str = "") -> ToolAnswer:
     """Run one call of the tool."""
+    ours = taken(NAME, arguments, _ABOUT, _withheld())
+    return noted(_run(app, ours.given, caller, request_id), ours.note)
+
+
+def _run(app: App, arguments: Mapping[str, Any], caller: Caller, request_id: str) -> ToolAnswer:
     action, fields = parse(arguments)
     if action == "recall" and "id" in fields:
         return _whole(perform(app, "get_memory", {"id": fields["id"]}, caller))
@@ -131,18 +143,24 @@ def run(app: App, arguments: dict[str, Any], caller: Caller, request_id: str = "
     return replace(answer, texts=answer.texts[:1]) if action == "forget" else answer
 
 
-def parse(arguments: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the action and its request's fields; blank strings count as absent, other actions' fields are dropped."""
-    given = {name: value for name, value in arguments.items() if not blank(value)}
-    if unknown := sorted(arguments.keys() - _ABOUT.keys()):
-        known = ", ".join(f"`{name}`" for name in _ABOUT)
-        raise InvalidInput(unknown[0], f"Unknown parameter: `{unknown[0]}`. Allowed: {known}")
-    action = str(given.get("action", "")).strip().lower()
+def parse(arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the action and its request's fields without those that say nothing, or are another action's."""
+    action = str(arguments.get("action") or "").strip().lower()
     if action not in _REQUIRED:
         raise InvalidInput("action", "Invalid action: Must be `remember`, `recall`, or `forget`")
+    says_less = {name: blank if name == _REQUIRED[action] else says_nothing for name in arguments}
+    given = {name: value for name, value in arguments.items() if not says_less[name](value)}
     if (needed := _REQUIRED[action]) not in given and not (action == "recall" and "id" in given):
         raise InvalidInput(needed, f"Missing {needed}: `{action}` requires `{needed}`")
     return action, {name: given[name] for name in _TAKES[action] if name in given}
+
+
+def noted(answer: ToolAnswer, note: str) -> ToolAnswer:
+    """Return an answer with a note before its own, if there is one."""
+    if not note:
+        return answer
+    body = answer.structured | {"notes": [note, *answer.structured.get("notes", ())]}
+    return replace(answer, texts=(*answer.texts[:1], note, *answer.texts[1:]), structured=body)
 
 
 def failure(error: RecollectError) -> ToolAnswer:

@@ -23,17 +23,15 @@ from typing import Any, BinaryIO, Final
 from recollect.client import runtime
 from recollect.client.daemon import Client, DaemonGone, DaemonSilent, running_at
 from recollect.client.server import KEY, Link, Lost, at, client_here, persistently
+from recollect.doors.json_lines import Message, Refused, is_answer, read_line
 from recollect.doors.mcp_record import META_VERSION, OPENINGS, Record
 from recollect.errors import DaemonUnreachable, RecollectError, relayed
-
-Message = dict[str, Any]
-"""A message of JSON-RPC."""
 
 _PATH: Final = "/mcp"
 _HERE: Final = 20.0  # seconds between two signs that the session is open
 _GRACE: Final = 1.0  # seconds in which calls may still be answered when the client has said all
 _PING: Final = {"jsonrpc": "2.0", "id": "prepare", "method": "ping"}
-_NOT_JSON, _INVALID, _INTERNAL = -32700, -32600, -32603
+_INTERNAL: Final = -32603
 
 
 class OwnPrograms:
@@ -215,21 +213,11 @@ class Pipe:
             self._link.prepare()
 
     def _take(self, line: bytes) -> None:
-        try:
-            message = json.loads(line)
-        except (ValueError, RecursionError):
-            self._refuse(None, _NOT_JSON, "Parse error: a line is one JSON object")
-            return
-        if not isinstance(message, dict):
-            self._refuse(None, _INVALID, "Invalid request: a message is one JSON object")
-            return
-        if message.get("params", {}) is None:
-            del message["params"]
-        if "method" not in message and ("result" in message or "error" in message):
-            return  # the answer to a request, and we make none
-        if wrong := _wrong(message):
-            number = message.get("id")
-            self._refuse(number if _is_id(number) else None, _INVALID, f"Invalid request: {wrong}")
+        message = read_line(line)
+        if isinstance(message, Refused):
+            self._write(message.answer())
+        elif is_answer(message):
+            return  # to a request, and we make none
         elif "id" in message:
             self._answer(message)
         elif message["method"] == "notifications/cancelled":
@@ -306,9 +294,6 @@ class Pipe:
             self._link.drop(client)
             raise
 
-    def _refuse(self, number: int | str | None, code: int, why: str) -> None:
-        self._write({"jsonrpc": "2.0", "id": number, "error": {"code": code, "message": why}})
-
     def _write(self, message: Message) -> None:
         with self._writing:
             try:
@@ -330,24 +315,6 @@ def serve(given: dict[str, str], home: Path, sets: Sequence[str], *, remote: boo
     pipe = Pipe(link, programs, sets, home, sys.stdout.buffer)
     threading.Thread(target=link.keep_alive, daemon=True).start()
     pipe.serve(sys.stdin.buffer)
-
-
-def _wrong(message: Message) -> str:
-    """Say what keeps an object from being a request or a notification; empty for a sound one."""
-    if message.get("jsonrpc") != "2.0":
-        return '`jsonrpc` must be "2.0"'
-    if not isinstance(message.get("method"), str):
-        return "`method` must be a string"
-    if not _is_id(message.get("id", 0)):
-        return "`id` must be a string or a whole number"
-    params = message.get("params", {})
-    if not isinstance(params, dict) or not isinstance(params.get("_meta", {}), dict):
-        return "`params` and its `_meta` must be objects"
-    return ""
-
-
-def _is_id(number: object) -> bool:
-    return isinstance(number, int | str) and not isinstance(number, bool)
 
 
 def _about(message: Message, version: str) -> dict[str, str]:

@@ -19,6 +19,7 @@ from recollect.domain.requests import Caller, Update
 from recollect.domain.results import Listed, Outcome, Prompt, Purged, Recalled, Stats, Summarized
 from recollect.domain.verbs import BY_NAME, Verb
 from recollect.doors import memory_tool
+from recollect.doors.arguments import says_nothing, taken
 from recollect.doors.handlers import perform
 from recollect.doors.memory_tool import ToolAnswer
 from recollect.doors.schema import Schema, input_schema
@@ -189,17 +190,20 @@ def run(app: App, name: str, arguments: dict[str, Any], caller: Caller, request_
         known = ", ".join(f"`{one}`" for one in sorted(NAMES))
         raise InvalidInput("name", f"Unknown tool: `{name}`. Allowed: {known}")
     tool = TOOLS[name]
-    return _answer(tool, perform(app, name, parse(tool, arguments), caller.saying(SaidBy.ASSISTANT), request_id))
+    ours = taken(name, arguments, tool.schema["properties"], tool.operation.request.model_fields)
+    answer = _answer(tool, perform(app, name, parse(tool, ours.given), caller.saying(SaidBy.ASSISTANT), request_id))
+    return memory_tool.noted(answer, ours.note)
 
 
 def parse(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the request's fields: blank ones are left out, or empty in an update; raise `InvalidInput` for others."""
-    properties = tool.schema["properties"]
-    if unknown := next((name for name in sorted(arguments) if name not in properties), None):
-        known = ", ".join(f"`{name}`" for name in properties)
-        raise InvalidInput(unknown, f"Unknown parameter: `{unknown}`. Allowed: {known}")
-    given = {name: value for name, value in arguments.items() if value is not None}
-    required = tool.schema.get("required", ())
+    """Return the request's fields without those that say nothing; in an update a blank one is an empty one."""
+    properties, required = tool.schema["properties"], tool.schema.get("required", ())
+    given = {
+        name: value
+        for name, value in arguments.items()
+        if name in required or memory_tool.blank(value) or not says_nothing(value)
+    }
+    given = {name: value for name, value in given.items() if value is not None}
     if missing := next((name for name in required if memory_tool.blank(given.get(name))), None):
         raise InvalidInput(missing, f"Missing {missing}: `{tool.name}` requires `{missing}`")
     if tool.operation.request is Update:

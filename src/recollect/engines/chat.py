@@ -26,6 +26,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ValidationError
 
+from recollect.engines.http_client import client_for
 from recollect.errors import InvalidInput, ModelUnusable
 from recollect.gate import masked
 from recollect.gate.walk import rewrite
@@ -259,8 +260,8 @@ async def _asked(server: ChatServer, instructions: str, said: str, most: int, se
         raise ModelUnusable(f"The language model {server.name} cannot be asked: {type(error).__name__}.") from None
 
 
-def _careful(client: Any) -> Any:
-    """Return a client of HTTP that follows no redirect, which may lead to another host, and ends a long answer."""
+def _careful(client: Any, url: str) -> Any:
+    """Return a client for the server at `url`; it follows no redirect, which may lead elsewhere, and bounds answers."""
 
     class Careful(client):  # type: ignore[misc]  # of whichever library the provider's own client is made
         async def send(self, request: Any, **options: Any) -> Any:
@@ -276,7 +277,7 @@ def _careful(client: Any) -> Any:
             headers = [(name, value) for name, value in response.headers.items() if name != "content-encoding"]
             return type(response)(response.status_code, headers=headers, content=bytes(body), request=request)
 
-    return Careful()
+    return client_for(url, Careful)
 
 
 async def _model(server: ChatServer, open_clients: AsyncExitStack) -> Any:
@@ -286,7 +287,8 @@ async def _model(server: ChatServer, open_clients: AsyncExitStack) -> Any:
         from pydantic_ai.models.anthropic import AnthropicModel
         from pydantic_ai.providers.anthropic import AnthropicProvider
 
-        base, http = server.url or "https://api.anthropic.com", _careful(DefaultAsyncHttpxClient)
+        base = server.url or "https://api.anthropic.com"
+        http = _careful(DefaultAsyncHttpxClient, base)
         claude = AsyncAnthropic(api_key=server.key, base_url=base, max_retries=0, http_client=http)
         open_clients.push_async_callback(claude.close)
         return AnthropicModel(server.name, provider=AnthropicProvider(anthropic_client=claude))
@@ -297,7 +299,7 @@ async def _model(server: ChatServer, open_clients: AsyncExitStack) -> Any:
     from pydantic_ai.providers.openai import OpenAIProvider
 
     url = server.url or "https://api.openai.com/v1"
-    http = _careful(OpenAIHttpClient)
+    http = _careful(OpenAIHttpClient, url)
     client = AsyncOpenAI(api_key=server.key or "none", base_url=url, max_retries=0, http_client=http)
     open_clients.push_async_callback(client.close)
     profile = OpenAIModelProfile(openai_chat_supports_max_completion_tokens=not server.url)

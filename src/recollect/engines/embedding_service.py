@@ -20,6 +20,7 @@ import numpy as np
 from recollect.domain.search import ModelCard
 from recollect.engines.embedder import TokenEmbeddings
 from recollect.engines.embedding.tokens import plain
+from recollect.engines.http_client import client_for
 from recollect.engines.loading import EmbeddingModel
 from recollect.errors import ModelMismatch, ModelUnusable
 from recollect.gate import masked
@@ -119,7 +120,11 @@ class ServedEmbedder(EmbeddingModel["httpx.Client"]):
         import httpx
 
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-        client = httpx.Client(headers=headers)
+        try:
+            client = client_for(self._endpoint, httpx.Client, headers=headers)
+        except ConnectionError as error:
+            self._failure = f"The embedding server cannot be asked: {error}."
+            raise ModelUnusable(self._failure) from None
         try:
             self._vectors(client, ["probe"], until)
         except (ModelUnusable, ModelMismatch) as error:

@@ -68,6 +68,13 @@ def test_what_is_no_request_is_refused(talk: Talk) -> None:
     assert (large.status_code, large.json()["error"]) == (413, "TooLarge")
 
 
+@pytest.mark.parametrize(("body", "byte", "at"), [(b'{"q": "caf\xe9"}', "E9", 10), (b"\xff\xfe{", "FF", 0)])
+def test_a_body_is_utf8(talk: Talk, body: bytes, byte: str, at: int) -> None:
+    """A byte that is not UTF-8 is named with its place."""
+    answer = talk.ask("POST", "/v1/recall", content=body, headers={"Content-Type": "application/json"})
+    assert answer.json()["message"] == f"Invalid body: The input is not UTF-8: byte 0x{byte} at position {at}"
+
+
 def test_only_json_is_read(talk: Talk) -> None:
     """A form is refused; a large body of unsaid length is read no further than what the server takes."""
     form = talk.ask("POST", "/v1/recall", data={"query": "q"})

@@ -74,6 +74,10 @@ def test_the_metrics_count_what_was_answered(talk: Talk, team: TeamServer) -> No
         assert float(told[f'recollect_stage_seconds_count{{operation="recall",stage="{stage}"}}']) >= 1
     assert float(told['recollect_stage_seconds_sum{operation="remember",stage="write"}']) > 0
     assert float(told["recollect_outbox_depth"]) >= 0
+    for name in ("process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds"):
+        assert float(told[name]) > 0
+    assert told['python_gc_collections_total{generation="0"}']
+    assert 0 <= float(told["recollect_connections_used"]) <= float(told["recollect_connections_most"])
     assert told["recollect_events_waiting"] == "0.0"
     assert told["recollect_model_ready"] == "1.0"
 

@@ -151,15 +151,11 @@ def _import(
     here = Path(ctx.with_resource(TemporaryDirectory()))
     named = [_saved_input(here) if one == _STDIN else _whole(one) for one in paths]
     found = find_files(named, format, transcripts=transcripts, instructions=instructions)
-    found.files[:] = [one._replace(name=one.name.removeprefix(name_of(here / "-")[:-1])) for one in found.files]
-    found.files[:] = _as_said(found.files, ctx.obj, given)
-    stopped = False
+    typed = [one._replace(name=one.name.removeprefix(name_of(here / "-")[:-1])) for one in found.files]
+    found.files[:] = _as_said(typed, ctx.obj, given)
     with opened(ctx.obj, model=not dry_run) as ask:
         importing = Import(partial(_send, ask), given, read_outside)
-        try:
-            _run(importing, found)
-        except KeyboardInterrupt:
-            stopped = True
+        stopped = not _ran(importing, found)
     total = importing.total()
     if len(importing.files) == 1 and (error := importing.files[0].error) and not any(_written(total)):
         raise error
@@ -169,6 +165,15 @@ def _import(
         print_answer=lambda: _print_imported(importing, found, "" if dry_run else _advice(paths, total)),
     )
     _end(total, stopped=stopped)
+
+
+def _ran(importing: Import, found: FoundPaths) -> bool:
+    """Import what was found; return whether nobody interrupted it."""
+    try:
+        _run(importing, found)
+    except KeyboardInterrupt:
+        return False
+    return True
 
 
 def _brief(paths: Sequence[Path]) -> bool:

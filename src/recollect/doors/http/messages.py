@@ -16,7 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from recollect.client.server import KEY
-from recollect.errors import InvalidInput, RecollectError, StoreUnusable, TooManyRequests, Unauthorized
+from recollect.errors import InvalidInput, RecollectError, StoreUnusable, TooManyRequests, Unauthorized, not_utf8
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,9 @@ async def read_object(request: Request) -> dict[str, Any]:
     if not raw:
         return {}
     try:
-        found = from_json(raw, allow_inf_nan=False)
+        found = from_json(raw.decode(), allow_inf_nan=False)
+    except UnicodeDecodeError as error:
+        raise InvalidInput("body", f"Invalid body: {not_utf8(error)}") from None
     except ValueError as error:
         raise InvalidInput("body", f"Invalid body: It is no JSON: {error}") from None
     if not isinstance(found, dict):

@@ -13,7 +13,15 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import (
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    GCCollector,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from recollect.app import App
@@ -59,6 +67,8 @@ class Metrics(Measures):
 
     def __init__(self) -> None:
         self._registry = CollectorRegistry()
+        ProcessCollector(registry=self._registry)  # CPU, memory, open files and the start of the process
+        GCCollector(registry=self._registry)
         self._requests = Counter(
             "recollect_requests", "Answered requests", ["operation", "status"], registry=self._registry
         )
@@ -86,6 +96,8 @@ class Metrics(Measures):
         """Tell what waits, looked up at each scrape, and how long after `began` the model was loaded."""
         self._gauge("events_waiting", "Events of sessions that wait", lambda: events.waiting)
         self._gauge("events_lost", "Events of sessions that did not fit or failed", lambda: events.lost)
+        self._gauge("connections_used", "Connections to the database in use", lambda: app.records.connections()[0])
+        self._gauge("connections_most", "Connections that may be in use", lambda: app.records.connections()[1])
         self._gauge("outbox_depth", "Memories that the vector index does not have as they are", lambda: _depth(app))
         self._gauge("model_ready", "1 when the embedding model is loaded", lambda: float(app.embedder.ready))
         loaded = [0.0]

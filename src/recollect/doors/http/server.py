@@ -22,7 +22,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from ipaddress import ip_address
 from pathlib import Path
 from resource import RLIMIT_NOFILE, getrlimit
 from typing import Any, ClassVar, Final
@@ -58,6 +57,7 @@ from recollect.doors.http.metrics import CONTENT_TYPE, Metrics, timed
 from recollect.doors.http.openapi import parameter
 from recollect.doors.serializers import wire_bytes
 from recollect.doors.web.entry import Browser
+from recollect.environment import is_loopback
 from recollect.errors import Forbidden, InvalidInput, TooManyRequests, Unauthorized
 from recollect.sessions.project_settings import narrowed
 from recollect.settings import Settings
@@ -294,16 +294,6 @@ class Listening:
         """Return the address for clients of this machine."""
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'https' if self.tls_cert else 'http'}://{host}:{self.port}"
-
-
-def is_loopback(host: str) -> bool:
-    """Say whether only this machine can reach a host name."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def serve(

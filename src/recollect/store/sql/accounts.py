@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, literal, or_, select, update
 
-from recollect.domain.accounts import AuditLine, ProjectSummary, TeamSummary, Token, User
+from recollect.domain.accounts import Audit, AuditLine, ProjectSummary, TeamSummary, Token, User
 from recollect.domain.enums import Role, Sensitivity
 from recollect.errors import NotFound, StoreUnusable
 from recollect.store.journal import extend
@@ -111,8 +111,10 @@ class Accounts:
             query = _TOKENS.where(account.c.name == user).order_by(token.c.id.desc())
             return [_token(one) for one in connection.execute(query)]
 
-    def lines(self, teams: Sequence[str] | None, before: int | None, limit: int, *, accounts: bool) -> list[AuditLine]:
+    def lines(self, teams: Sequence[str] | None, asked: Audit, limit: int, *, accounts: bool) -> list[AuditLine]:
         """Return journal lines of teams and their projects, the newest first, with those of accounts if asked for.
+
+        Of `asked` the number and the times count between which they lie.
 
         None stands for all teams; no line of a personal namespace is among them, and none of a private project.
         """
@@ -126,7 +128,11 @@ class Accounts:
             of_teams = [name == f"team:{one}" for one in teams]
             of_teams += [name.startswith(f"project:{one}/", autoescape=True) for one in teams]
         wanted = or_(*of_teams, name == ACCOUNTS if accounts else name != name)
-        query = select(journal).where(wanted, name.not_in(private), journal.c.id < (before or _BEFORE_ALL))
+        query = select(journal).where(wanted, name.not_in(private), journal.c.id < (asked.before or _BEFORE_ALL))
+        if asked.since is not None:
+            query = query.where(journal.c.at >= asked.since)
+        if asked.until is not None:
+            query = query.where(journal.c.at <= asked.until)
         query = query.where(journal.c.sensitivity == str(Sensitivity.PUBLIC))
         with self._database.reading() as connection:
             rows = connection.execute(query.order_by(journal.c.id.desc()).limit(limit)).all()

@@ -12,6 +12,7 @@ from typing import Any
 
 from sqlalchemy import Connection, make_url
 from sqlalchemy.exc import DatabaseError, DataError, IntegrityError, InterfaceError, ProgrammingError, TimeoutError
+from sqlalchemy.pool import QueuePool
 
 from recollect.errors import StoreUnusable
 from recollect.store.ownership import unwritable
@@ -117,6 +118,13 @@ class Database:
     def checkpoint(self) -> bool:
         """Take deleted text out of the database's log too; say whether no reader kept it from that."""
         return self.dialect.checkpoint(self.engine)
+
+    def connections(self) -> tuple[int, int]:
+        """Return how many connections are in use, and how many may be at once; 0 where that has no bound."""
+        pool = self.engine.pool
+        if not isinstance(pool, QueuePool):
+            return 0, 0
+        return pool.checkedout(), pool.size() + max(0, pool._max_overflow)
 
     def close(self) -> None:
         """Close every pooled connection."""

@@ -186,6 +186,10 @@ class SqlOverview:
             rows = connection.execute(query.order_by(journal.c.id.desc()).limit(limit))
             return [JournalEntry(**row._mapping) for row in rows]
 
+    def connections(self) -> tuple[int, int]:
+        """Return how many connections to the database are in use, and how many may be at once."""
+        return self._database.connections()
+
     def sizes(self) -> dict[str, int]:
         """Return how large what is stored is, in bytes: the files beside a database in a file, else its tables."""
         if (file := self._database.file) is not None:

@@ -1,4 +1,7 @@
-"""What only PostgreSQL needs: its locks, its ids and its triggers."""
+"""What only PostgreSQL needs: its locks, its ids and its triggers.
+
+Nothing outlives a transaction: a pooler such as PgBouncer may lend each transaction another session of the server.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,10 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any, ClassVar, Final, TypeAlias
 
-from sqlalchemy import Connection, Engine, Table, create_engine, event, make_url, text
+from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, make_url, text
 from sqlalchemy.dialects import postgresql
 
+from recollect.errors import InvalidInput
 from recollect.store.sql.dialect import INDEX, Dialect
 from recollect.store.text import postgres_schema
 
@@ -24,11 +28,18 @@ _PATIENCE: Final[Mapping[str, Any]] = {  # seconds, and milliseconds for the las
     "keepalives_count": 3,
     "tcp_user_timeout": 30_000,
 }
+_SEVERAL: Final = ("host", "port")  # options that may stand in an address more than once
 _SILENCE: Final = 30.0  # seconds until a server that does not answer is asked whether it is there
-_LIMITS: Final = (  # the server ends what we wait for too long, and lets go of the locks of a replica that is cut off
-    "SET statement_timeout = '10min'; SET tcp_keepalives_idle = 30; "
-    "SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3"
-)
+_PREPARE: Final = "prepare_threshold"  # the option of psycopg that a server's address may hold
+_OWN_SESSION: Final = 5  # times that a statement is sent before it is prepared, where the session is ours
+_POOLED: Final = "pooled"  # what is known of a connection: whether its transactions run in sessions of a pooler
+_TIMEOUT: Final = "10min"
+# The server ends what we wait for too long, and lets go of the locks of a replica that is cut off. It knows the session
+# by another number than a pooler gave us; then the limits end with this transaction, and `_limit` sets them in each.
+_LIMITS: Final = """SELECT pooled, set_config('statement_timeout', %s, pooled),
+    set_config('tcp_keepalives_idle', '30', pooled), set_config('tcp_keepalives_interval', '10', pooled),
+    set_config('tcp_keepalives_count', '3', pooled) FROM (SELECT pg_backend_pid() <> %s AS pooled) AS session"""
+_LIMITED: Final = f"SET LOCAL statement_timeout = '{_TIMEOUT}'"
 _UNLIMITED = text("SET LOCAL statement_timeout = 0")  # a migration or a restored backup may take long
 _AS_BYTES: Final = "as_bytes"  # the option of a connection that reads
 _LOCK = text("SELECT pg_advisory_xact_lock(:key)")
@@ -70,12 +81,18 @@ class Postgres(Dialect):
     reading: ClassVar[Mapping[str, Any]] = {"isolation_level": "REPEATABLE READ", _AS_BYTES: True}
 
     def engine(self, url: str, connections: int) -> Engine:
-        """Return an engine that notices when the server was away, and waits for nothing for ever."""
+        """Return an engine that notices when the server was away, and waits for nothing for ever.
+
+        Raises `InvalidInput` for an option in the address that libpq does not know.
+        """
         pool = {"pool_size": connections, "max_overflow": connections}
-        known = make_url(url).query
-        patience = {name: value for name, value in _PATIENCE.items() if name not in known}
-        engine = create_engine(url, pool_pre_ping=True, hide_parameters=True, connect_args=patience, **pool)
-        event.listen(engine, "connect", _limit)
+        address, prepare = _without_prepare(make_url(url))
+        patience = {name: value for name, value in _PATIENCE.items() if name not in address.query}
+        patience[_PREPARE] = None  # until it is known whose session it is
+        engine = create_engine(address, pool_pre_ping=True, hide_parameters=True, connect_args=patience, **pool)
+        _check_options(engine)
+        event.listen(engine, "connect", partial(_begin_session, prepare))
+        event.listen(engine, "begin", _limit)
         event.listen(engine, "before_cursor_execute", _read_as_bytes)
         event.listen(engine, "connect", partial(_watch, engine, patience))
         return engine
@@ -154,10 +171,46 @@ class Postgres(Dialect):
         return list(connection.execute(_NEXT_IDS, {"table": table.name, "count": count}).scalars())
 
 
-def _limit(connection: Any, _record: object) -> None:
+def _without_prepare(url: URL) -> tuple[URL, int | None]:
+    """Return an address for libpq, and after how many uses a statement is prepared, which the address may say.
+
+    None leaves it to the session, and 0 is never. Raises `InvalidInput` for anything but a whole number.
+    """
+    named = url.query.get(_PREPARE)
+    if named is None:
+        return url, None
+    if not (isinstance(named, str) and named.isascii() and named.isdecimal()):
+        raise InvalidInput("database_url", f"Invalid database_url: `{_PREPARE}` must be a whole number; 0 is never.")
+    return url.difference_update_query([_PREPARE]), int(named)
+
+
+def _check_options(engine: Engine) -> None:
+    """Raise `InvalidInput` for an option of the address that libpq does not know, or that stands in it twice.
+
+    psycopg takes options of its own too, which are no text and change what a transaction is.
+    """
+    driver: Any = engine.dialect.loaded_dbapi
+    known = {option.keyword.decode() for option in driver.pq.Conninfo.get_defaults()}
+    for name, value in engine.url.query.items():
+        if name not in known:
+            raise InvalidInput("database_url", f"Invalid database_url: PostgreSQL knows no option `{name}`.")
+        if not isinstance(value, str) and name not in _SEVERAL:
+            raise InvalidInput("database_url", f"Invalid database_url: `{name}` stands in it more than once.")
+
+
+def _begin_session(prepare: int | None, connection: Any, record: Any) -> None:
+    """Set limits, and prepare statements, only where the session is ours as long as the connection lasts."""
     with connection.cursor() as cursor:
-        cursor.execute(_LIMITS)
+        cursor.execute(_LIMITS, [_TIMEOUT, connection.info.backend_pid])
+        record.info[_POOLED] = pooled = cursor.fetchone()[0]
     connection.commit()
+    times = (None if pooled else _OWN_SESSION) if prepare is None else prepare
+    connection.prepare_threshold = times or None  # psycopg prepares at once at 0, and never with None
+
+
+def _limit(connection: Connection) -> None:
+    if connection.info.get(_POOLED):
+        connection.exec_driver_sql(_LIMITED)
 
 
 def _read_as_bytes(

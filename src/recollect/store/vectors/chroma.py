@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from typing_extensions import override
 
+from recollect.engines.http_client import client_for
 from recollect.store.files import remove
 from recollect.store.vectors.index import IndexAway, IndexBroken
 
@@ -43,6 +44,7 @@ _HANDLES = 1_000  # collections whose handles a process keeps: some 30 KB each
 _AWAY = (429, 502, 503, 504)
 _PATIENCE = 20.0  # seconds for one answer of a server
 _PORTS = {"http": 8000, "https": 443}
+_MAKING = threading.Lock()  # held while a client of a server is made
 
 
 class ChromaCollections(ABC):
@@ -352,18 +354,40 @@ def _settings_class() -> type[Any]:
 def _server(url: str) -> ClientAPI:
     """Return a client of the Chroma server at an address; raise what chromadb raises where it does not answer."""
     import chromadb
-    import httpx
 
     parts = urlsplit(url)
     host, port = parts.hostname or "", parts.port or _PORTS.get(parts.scheme, 8000)
-    named = f"[{host}]" if ":" in host else host
-    # chromadb would wait for ever for one that takes connections and answers none.
-    httpx.get(f"{parts.scheme}://{named}:{port}/api/v2/heartbeat", timeout=_PATIENCE)
-    client = chromadb.HttpClient(host, port, ssl=parts.scheme == "https", settings=_our_settings())
-    opened: Any = client  # chromadb sets no limit of time, and nothing public can
-    opened._server._session.timeout = _PATIENCE
+    with _asking_by(url):
+        client = chromadb.HttpClient(host, port, ssl=parts.scheme == "https", settings=_our_settings())
     client.heartbeat()
     return client
+
+
+@contextmanager
+def _asking_by(url: str) -> Iterator[None]:
+    """Let chromadb make its clients of HTTP as we make ours, with a limit of time, until the block ends.
+
+    By itself it waits for ever for a server that takes connections and answers none, and nothing public changes that.
+    """
+    import httpx
+    from chromadb.api import fastapi
+
+    class Library:
+        """What chromadb knows as httpx meanwhile."""
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(httpx, name)
+
+        def Client(self, **options: Any) -> httpx.Client:  # noqa: N802 - the library's name
+            return client_for(url, httpx.Client, **options | {"timeout": _PATIENCE})
+
+    replaced: Any = fastapi
+    with _MAKING:
+        replaced.httpx = Library()
+        try:
+            yield
+        finally:
+            replaced.httpx = httpx
 
 
 def _persistent(folder: Path) -> ClientAPI:
@@ -434,8 +458,13 @@ def guarded(call: Callable[[], T]) -> T:
         raise kind(f"{type(error).__name__}: {error}") from error
 
 
-def _is_away(error: BaseException) -> bool:
-    """Say whether an error tells of a server that cannot be reached, or is about to stop or to start."""
+def _is_away(error: BaseException | None) -> bool:
+    """Say whether an error tells of a server that cannot be reached, or is about to stop or to start.
+
+    When chromadb makes a client it raises `ValueError` for everything; what happened is its context.
+    """
+    if error is None:
+        return False
     status = getattr(getattr(error, "response", None), "status_code", None)
     unheard = status in _AWAY if status is not None else type(error).__module__.startswith("httpx")
-    return unheard or isinstance(error, ConnectionError) or "Could not connect" in str(error)
+    return unheard or isinstance(error, ConnectionError) or _is_away(error.__context__)

@@ -37,6 +37,8 @@ _EMBEDDED = tables.outbox.c.embedded.is_(True)
 _PAGE = 2_000
 _FIRST = (0, -1)
 _PROBED = 10
+_SAMPLE = 100  # vectors of a namespace that are compared when the index is opened
+_PROBES = 10  # of those that are searched for
 _STALE = "stale_vectors."
 _ROUNDED = 1e-4  # what the index may round of a number
 _SAME = 0.99  # cosine of a vector with itself, less what the index may round
@@ -89,33 +91,41 @@ class Outbox:
         log.info("the vector index of one namespace was built again: %d vectors", held)
 
     def agrees(self, namespace: str) -> bool:
-        """Say whether the index holds as many vectors of a namespace as SQL, and finds the oldest of them.
+        """Say whether the index holds as many vectors of a namespace as SQL, and a sample of them as SQL does.
 
-        What is queued may be in the index or not. A graph whose files are lost finds nothing, though its count, which
-        is kept elsewhere, stays right.
+        What is queued may be in the index or not. A graph whose files are lost or cut off finds nothing of what they
+        held, though its count, which is kept elsewhere, stays right. Raises `IndexBroken`.
         """
-        least, most, oldest = self._expected(namespace)
-        if not least <= self._index.count(namespace) <= most:
+        least, most, sample = self._expected(namespace)
+        if not least <= self._index.count(namespace) <= most or _different(self._index, namespace, sample):
             return False
-        nearest = (self._index.query(namespace, as_vector(one), _PROBED) for one in oldest)
+        probes = sample[:: max(1, len(sample) // _PROBES)]
+        nearest = (self._index.query(namespace, as_vector(one.embedding), _PROBED) for one in probes)
         return all(max(near.values(), default=0.0) > _SAME for near in nearest)
 
-    def _expected(self, namespace: str) -> tuple[int, int, list[bytes]]:
-        """Return how many vectors the index should hold, at least and at most, and the oldest one, unless queued."""
+    def _expected(self, namespace: str) -> tuple[int, int, Sequence[Row[int, int, bytes]]]:
+        """Return how many vectors the index should hold, at least and at most, and some that are not queued.
+
+        These lie at even distances from the oldest one on: what a file lost is seldom one vector.
+        """
         memory, vector, queue = tables.memory.c, tables.vector.c, tables.outbox.c
         number = select(tables.namespace.c.id).where(tables.namespace.c.name == namespace).scalar_subquery()
         queued = select(queue.memory_id).where(queue.namespace_id == number)
         here = (memory.namespace_id == number) & shown()
         mine = select(func.count()).join_from(tables.vector, tables.memory).where(here)
-        oldest = select(vector.embedding).join_from(tables.vector, tables.memory)
-        oldest = oldest.where(here, vector.memory_id.not_in(queued))
+        place = func.row_number().over(order_by=(vector.memory_id, vector.ordinal)).label("place")
+        settled = select(vector.memory_id, vector.ordinal, place).join_from(tables.vector, tables.memory)
+        row = settled.where(here, vector.memory_id.not_in(queued)).subquery().c
+        own = (vector.memory_id == row.memory_id) & (vector.ordinal == row.ordinal)
         with self._database.reading() as connection:
             held = connection.execute(mine).scalar_one()
             new = connection.execute(mine.where(vector.memory_id.in_(queued))).scalar_one()
             old = select(func.coalesce(func.sum(queue.chunks), 0)).where(queue.namespace_id == number)
             beyond = connection.execute(old).scalar_one()
-            first = connection.execute(oldest.order_by(vector.memory_id, vector.ordinal).limit(1)).scalars().all()
-        return held - new, held + beyond, list(first)
+            step = max(1, (held - new) // _SAMPLE)
+            some = select(_vector.memory_id, _vector.ordinal, _vector.embedding)
+            some = some.join(row.place.table, own).where((row.place - 1) % step == 0).order_by(row.place)
+            return held - new, held + beyond, connection.execute(some).all()
 
     def differing(self, namespace: str, sample: int | None = None) -> set[int]:
         """Return the memories whose vectors the index does not hold as SQL does, what is queued aside.

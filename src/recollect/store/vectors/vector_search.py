@@ -213,9 +213,9 @@ class VectorSearch(SqlVectors):
         if opening:
             self._index.prune()
             self._outbox.drain()
-            self._checked = True
         if everything or (opening and not self._index.proven_by_use):
             self._broken |= {one for one in self._namespaces() if not self._outbox.agrees(one)}
+        self._checked = True
         for namespace in sorted(self._broken):
             self._outbox.rebuild(namespace)
             self._broken.discard(namespace)
