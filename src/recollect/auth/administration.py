@@ -122,7 +122,7 @@ def list_teams(app: App, request: ListTeams, principal: Principal) -> Teams:
 
 
 def grant_team(app: App, request: GrantTeam, principal: Principal) -> Done:
-    """Give a user a role in a team, replacing the role that they had."""
+    """Give a user a role in a team, replacing the one they had."""
     _require(principal, request.team)
     with app.accounts.changing(principal.user) as writing:
         _require_team(writing, request.team)
@@ -142,7 +142,7 @@ def revoke_team(app: App, request: RevokeTeam, principal: Principal) -> Done:
 
 
 def add_project(app: App, request: AddProject, principal: Principal) -> Done:
-    """Register a project of a team, or change whether it is private; an unregistered project is open to the team."""
+    """Register a project of a team, or change whether it is private; an unregistered one is open to the team."""
     _require(principal, request.team)
     with app.accounts.changing(principal.user) as writing:
         _require_team(writing, request.team)
@@ -152,7 +152,7 @@ def add_project(app: App, request: AddProject, principal: Principal) -> Done:
 
 
 def list_projects(app: App, request: ListProjects, principal: Principal) -> Projects:
-    """List registered projects and the roles in them; private projects only for their members and the team's admins."""
+    """List registered projects and the roles in them; private ones only for their members and the team's admins."""
     found = app.accounts.projects(_visible_teams(principal, request.team))
     seen = [one for one in found if not one.private or principal.administers(one.team) or principal.user in one.members]
     return Projects(tuple(seen))
@@ -179,7 +179,7 @@ def revoke_project(app: App, request: RevokeProject, principal: Principal) -> Do
 
 
 def add_token(app: App, request: AddToken, principal: Principal) -> IssuedToken:
-    """Make an additional token for yourself; a token with a role of its own cannot make another."""
+    """Make an additional token for yourself; a token with a role of its own cannot make one."""
     if principal.invitation or principal.operator or principal.cap is not Role.ADMIN:
         raise Forbidden("Only a user makes tokens, for themselves, with a token that may do all that they may.")
     with app.accounts.changing(principal.user) as writing:
@@ -207,7 +207,7 @@ def list_tokens(app: App, request: ListTokens, principal: Principal) -> Tokens:
 
 
 def revoke_token(app: App, request: RevokeToken, principal: Principal) -> Done:
-    """Revoke a token: a token of yours, or as an admin of the deployment anybody's.
+    """Revoke a token: one of yours, or as an admin of the deployment anybody's.
 
     A token with a role of its own revokes only itself.
     """
