@@ -100,7 +100,8 @@ thin.run = lambda words, *_, **__: asked.append(words) or 0
 assert dispatch.run({words!r}) == 0 and asked == [{words!r}]
 assert tab.asked("bash").words == []
 """
-    loaded = loaded_by(program, environment) - loaded_by("", environment)
+    served = environment | {"RECOLLECT_DAEMON": "true"}
+    loaded = loaded_by(program, served) - loaded_by("", served)
     assert loaded - sys.stdlib_module_names == {"recollect"}
 
 

@@ -89,7 +89,9 @@ def test_dates_may_be_words(typed: Typed) -> None:
     assert shown("--until", "yesterday") == ["1", "2"]
     assert shown("--until", "last month", "--since", "2 years ago") == ["2"]
     assert typed("facts", "--valid-at", "yesterday", "--json").json["total"] == 0
-    refused = typed("list", "--since", "5/7/2026")
+    two_days = typed("list", "--since", "5/7/2026").err
+    assert two_days.startswith("recollect: Invalid since: `5/7/2026` may be 5 July 2026 or 7 May 2026: type ")
+    refused = typed("list", "--since", "soonish")
     assert refused.err.startswith("recollect: Invalid since: Must be a day or a time, such as `2026-05-07` or ")
     assert "`last week`" in refused.err
 

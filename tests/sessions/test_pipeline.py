@@ -222,4 +222,4 @@ def test_an_input_that_no_database_holds_is_cleaned(app: App) -> None:
         app, "tool_post", session_id="s1", tool="Bash", input=given, output="FAILED: the deadlock is caused by x"
     )
     assert noted.failed == ()
-    assert UseTool(session_id="s1", tool="Bash", input=given).input["command"] == "make test ?"
+    assert UseTool(session_id="s1", tool="Bash", input=given).input["command"] == "make  test ?"

@@ -10,9 +10,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 MOST: Final = 8
 """Moments of a memory."""
@@ -93,6 +94,16 @@ class Moment:
     def fits(self, action: Action) -> bool:
         """Say whether the moment fits an action."""
         return all(map(action.holds, self.words)) and not any(map(action.holds, self.without))
+
+
+class Led(NamedTuple):
+    """A moment that words of an action have led to: its memory, its place there, and what memories are ordered by."""
+
+    memory_id: int
+    position: int
+    is_rule: bool
+    at: datetime
+    updated_at: datetime
 
 
 def tidy(texts: Iterable[str]) -> tuple[str, ...]:

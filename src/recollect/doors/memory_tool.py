@@ -58,8 +58,8 @@ _ABOUT = {
     "fact_type": "remember: kind (default general). recall: only this kind",
     "category": "remember: its group. recall: only this group",
     "confidence": "remember: default 0.5",
-    "when": "remember: up to 8 moments to show it. `run git push --force`: before a command with these; "
-    "`edit db *.sql`: before a write, path or text; `fail timeout`: after a failure; "
+    "when": "remember: up to 8 moments. `run git push --force`: before a command with these; "
+    "`edit db *.sql`: before a write; `fail timeout`: after a failure; "
     "`done make check`: until it ran. `!word`: absent (the right option), `*`: anything",
     "scope": "remember: who shares it (default project). recall, forget: only there",
     "query": "recall: a question or key words",

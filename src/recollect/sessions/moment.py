@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from recollect.app import App
 from recollect.domain.lifecycle import BeforeTool, Injection, UseTool
-from recollect.domain.moments import Action, Kind, read
+from recollect.domain.moments import Action, Kind, Led, read
 from recollect.domain.requests import Caller, Filters
 from recollect.domain.results import Memory
 from recollect.domain.search import View
@@ -26,7 +26,6 @@ from recollect.search.visibility import view_of
 from recollect.sessions.index import labelled
 from recollect.sessions.observations.occurrence import ASSISTANT, Occurrence, Origin, used
 from recollect.sessions.session_state import Context
-from recollect.store.sql.moments import Led
 from recollect.text.layers import one_line
 
 FENCE: Final = "memory-moment"

@@ -101,7 +101,8 @@ def test_a_prompt_gets_its_memories(server: Server, tmp_path: Path) -> None:
     answer = hook(server, tmp_path, "UserPromptSubmit", prompt="When do we ship?")
     assert "We ship on Fridays." in answer
     [(path, token, body)] = server.taken
-    assert (path, token) == ("/v1/hooks/prompt:submit?project=engine", "Bearer rec_token")
+    assert path.startswith("/v1/hooks/prompt:submit?project=engine&zone=")
+    assert token == "Bearer rec_token"
     assert body["fields"]["prompt"] == "When do we ship?"
 
 
@@ -128,7 +129,7 @@ def test_a_project_that_only_captures_nothing_is_told_what_is_known(server: Serv
 def test_nobody_waits_for_another_event(server: Server, tmp_path: Path) -> None:
     """Any other event is sent by a process that stays behind, and tells the agent nothing."""
     assert hook(server, tmp_path, "SessionEnd", reason="other") == ""
-    assert until_taken(server)[0] == "/v1/hooks/session:end?project=engine"
+    assert until_taken(server)[0].startswith("/v1/hooks/session:end?project=engine&zone=")
 
 
 def test_a_late_answer_is_dropped(server: Server, tmp_path: Path) -> None:

@@ -212,10 +212,11 @@ def _completed(words: Sequence[str], about: dict[str, str]) -> dict[str, Any]:
     """Return what a client's shell prints for the word that is being typed, and the exit code that fish asks for."""
     from typer._click.shell_completion import get_completion_class
 
+    command_line = _command_line()  # it tells the library of Typer's shells
     kind = get_completion_class(about["shell"])
     if kind is None:
         return {"out": "", "code": 1}
-    shell = kind(_command_line(), {}, "recollect", "")
+    shell = kind(command_line, {}, "recollect", "")
     items = shell.get_completions(list(words), about["incomplete"])
     if about["action"] == "is-args":
         return {"out": "", "code": 0 if items else 1}

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from sqlalchemy import Connection, Text, bindparam, delete, func, or_, select
 
 from recollect.domain.enums import RULES
-from recollect.domain.moments import Kind, read
+from recollect.domain.moments import Kind, Led, read
 from recollect.domain.origin import TOLD
 from recollect.domain.search import View
 from recollect.store.entries import Entry
@@ -40,16 +39,6 @@ _LED_TO = (
 _TEXTS = select(label.c.memory_id, label.c.position, label.c.value).where(
     label.c.kind == FIELD, any_of(label.c.memory_id, bindparam("ids", type_=Listed()))
 )
-
-
-class Led(NamedTuple):
-    """A moment that words of an action have led to: its memory, its place there, and what memories are ordered by."""
-
-    memory_id: int
-    position: int
-    is_rule: bool
-    at: datetime
-    updated_at: datetime
 
 
 class SqlMoments:

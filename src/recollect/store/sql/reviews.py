@@ -22,7 +22,7 @@ from recollect.store.sql.tables import journal, label, memory, namespace, observ
 from recollect.store.sql.transaction import Transaction
 from recollect.store.sql.visibility import inside, namespace_ids, of_levels, visible
 
-_IN_FILE: Final = re.compile(r"(?:[:#][ ]?\d+)+$")
+_IN_FILE: Final = re.compile(r"(?:[:#][ ]?\d{1,12}){1,4}$")
 """What says where in a file something stood."""
 _MEMBER: Final = "member"
 """The kind of a label of a summary that keeps what it says of a member that was removed by rule."""
