@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import hashlib
+import json
 import logging
 import sqlite3
 import threading
@@ -204,6 +205,7 @@ class ChromaIndex(ChromaCollections):
         super().__init__(generation)
         self._folder = folder
         self._unproven = folder.with_name(f"{folder.name}.unproven")
+        self._sizes = folder.with_name(f"{folder.name}.sizes")
         self._looked_at: dict[Path, int] = {}
         self._written: set[UUID] = set()
 
@@ -236,6 +238,9 @@ class ChromaIndex(ChromaCollections):
         if self._unproven.exists():
             log.warning("the last owner died before the vector index was proven: it is built again")
             guarded(lambda: remove(self._folder))
+        elif cut := guarded(lambda: _cut_files(self._folder, self._sizes)):
+            log.warning("%s has lost a part, so the vector index is built again", cut[0])
+            guarded(lambda: remove(self._folder))
         guarded(self._unproven.touch)
         try:
             return guarded(lambda: _persistent(self._folder))
@@ -246,6 +251,7 @@ class ChromaIndex(ChromaCollections):
 
     def _release(self, client: Any) -> None:
         client.close()
+        guarded(lambda: self._sizes.write_text(json.dumps(_graph_sizes(self._folder)), encoding="utf-8"))
         self.proven()
 
     def proven(self) -> None:
@@ -445,6 +451,26 @@ def _blank(folder: Path, looked_at: Mapping[Path, int] = MappingProxyType({})) -
                     file.write_bytes(bytes(len(held)))
         written[graph] = vectors.stat().st_mtime_ns
     return written
+
+
+def _graph_sizes(folder: Path) -> dict[str, int]:
+    """Return the bytes of each file of a graph by its path in the folder."""
+    return {str(one.relative_to(folder)): one.stat().st_size for one in folder.glob("*/*") if one.is_file()}
+
+
+def _cut_files(folder: Path, sizes: Path) -> list[str]:
+    """Return the files of graphs that are shorter than they were when Chroma closed them.
+
+    Chroma reads such a file without looking at its length, and beyond its end: that ends the process, or never ends.
+    What was deleted with its whole graph is not missed.
+    """
+    try:
+        known: dict[str, int] = json.loads(sizes.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return []
+    now = _graph_sizes(folder)
+    graphs = {Path(one).parts[0] for one in now}
+    return [one for one, size in known.items() if Path(one).parts[0] in graphs and now.get(one, 0) < size]
 
 
 def guarded(call: Callable[[], T]) -> T:
