@@ -20,8 +20,11 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 from recollect.domain.transfer import ExportFormat, FileSections, ImportFormat, ImportItem, ItemKind, Problem
 from recollect.errors import InvalidInput, RecollectError
 from recollect.transfer import (
+    chatgpt_export,
+    claude_code_transcript,
+    claude_export,
     claude_mem,
-    conversations,
+    codex_transcript,
     json_documents,
     markdown,
     markdown_export,
@@ -106,7 +109,7 @@ FORMATS: Final = {
     ),
     ImportFormat.CLAUDE_CODE: Format(
         lambda head: head.names >= {"sessionid", "parentuuid"} or "leafuuid" in head.names,
-        conversations.read_claude_code,
+        claude_code_transcript.read_claude_code,
         transcript=True,
         streamed=True,
     ),
@@ -114,15 +117,15 @@ FORMATS: Final = {
         lambda head: (
             head.first.get("type") == "session_meta" or (head.name.startswith("rollout-") and "timestamp" in head.names)
         ),
-        conversations.read_codex,
+        codex_transcript.read_codex,
         transcript=True,
         streamed=True,
     ),
     ImportFormat.CHATGPT: Format(
-        lambda head: "mapping" in head.names and head.names & _CHAT, conversations.read_chatgpt, streamed=True
+        lambda head: "mapping" in head.names and head.names & _CHAT, chatgpt_export.read_chatgpt, streamed=True
     ),
     ImportFormat.CLAUDE: Format(
-        lambda head: head.names & {"chat_messages", "conversations_memory"}, conversations.read_claude, streamed=True
+        lambda head: head.names & {"chat_messages", "conversations_memory"}, claude_export.read_claude, streamed=True
     ),
     ImportFormat.MCP_MEMORY_SERVICE: Format(
         lambda head: "export_metadata" in head.names or {"memories", "content_hash"} <= head.names,

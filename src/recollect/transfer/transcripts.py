@@ -15,7 +15,9 @@ from typing import Any, Final
 
 from recollect.domain.transfer import FileSections, ImportFormat, ImportItem, Problem
 from recollect.errors import RecollectError
-from recollect.transfer.conversations import Outside, read_claude_code, read_codex
+from recollect.transfer.claude_code_transcript import read_claude_code
+from recollect.transfer.codex_transcript import read_codex
+from recollect.transfer.conversations import Outside
 from recollect.transfer.formats import read_file, recognised
 from recollect.transfer.instructions import CLAUDE_CODE, CODEX, belongs_to_reader
 
