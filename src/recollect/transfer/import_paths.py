@@ -37,8 +37,8 @@ from recollect.projects import checkout_of
 from recollect.transfer.conversations import USER
 from recollect.transfer.formats import FORMATS, members_of, recognised
 from recollect.transfer.instructions import is_instruction, speaker_of
+from recollect.transfer.own_transcripts import is_own
 from recollect.transfer.reading import LARGEST_FILE
-from recollect.transfer.transcripts import is_own
 
 _SUFFIXES: Final = frozenset({".md", ".markdown", ".mdc", ".json", ".jsonl", ".db", ".sqlite", ".sqlite3", ".zip"})
 _HIDDEN: Final = frozenset({".claude", ".codex", ".cursor", ".gemini", ".github", ".windsurf"})
