@@ -10,7 +10,7 @@ from recollect.domain.fields import MAX_CONTENT
 from recollect.domain.transfer import ImportItem, ItemKind, Problem
 from recollect.transfer.conversations import LONGEST_NAME, SPEAKERS, Conversation, text_of
 from recollect.transfer.json_stream import objects
-from recollect.transfer.markdown import cut
+from recollect.transfer.markdown_sections import cut
 from recollect.transfer.reading import Unreadable, items_of
 
 

@@ -12,7 +12,7 @@ from recollect.domain.origin import Origin, SaidBy, read_also
 from recollect.domain.transfer import ImportItem, ItemKind
 from recollect.gate import masked
 from recollect.text import layers
-from recollect.transfer.markdown import cut
+from recollect.transfer.markdown_sections import cut
 from recollect.transfer.reading import set_only, time_of
 
 USER: Final = "user"

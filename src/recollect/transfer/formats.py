@@ -26,8 +26,8 @@ from recollect.transfer import (
     claude_mem,
     codex_transcript,
     json_documents,
-    markdown,
     markdown_export,
+    markdown_import,
     memories_db,
     memories_jsonl,
     memory_json,
@@ -94,7 +94,7 @@ class Recognised(NamedTuple):
 
 
 FORMATS: Final = {
-    ImportFormat.MARKDOWN: Format(lambda head: head.name.lower().endswith(_MARKDOWN), markdown.read_notes),
+    ImportFormat.MARKDOWN: Format(lambda head: head.name.lower().endswith(_MARKDOWN), markdown_import.read_notes),
     ImportFormat.CLAUDE_MEM: Format(
         lambda head: head.tables >= claude_mem.CLAUDE_MEM, claude_mem.read_claude_mem, streamed=True
     ),

@@ -24,8 +24,8 @@ from recollect.errors import InvalidInput
 from recollect.projects import find_project
 from recollect.transfer import instructions
 from recollect.transfer.import_paths import name_of
+from recollect.transfer.installed_passage import PASSAGE
 from recollect.transfer.instructions import AgentFolder
-from recollect.transfer.markdown import PASSAGE
 
 SESSIONS: Final = 20
 """How many sessions are taken in, the last ones."""
