@@ -15,7 +15,7 @@ from recollect.memory.prepare_write import PreparedDraft, chunks_of, entry_for
 from recollect.memory.reconcile import expired
 from recollect.memory.review import NEW_SOURCE, decided_of, outranks
 from recollect.store.entries import Chunk, ImportedMemory
-from recollect.transfer.import_paths import CheckedMemory, Report
+from recollect.transfer.import_checks import CheckedMemory, Report
 from recollect.transfer.markdown_export import shown_text
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ from recollect.gate import Cleared
 from recollect.memory.prepare_write import chunks_of_each, evict_surplus
 from recollect.search.visibility import levels_with, parse_id
 from recollect.store.entries import FactEntry
-from recollect.transfer.import_paths import Checks
+from recollect.transfer.import_checks import Checks
 
 if TYPE_CHECKING:
     from recollect.store.sql.writing import Writing
