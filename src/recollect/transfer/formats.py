@@ -58,6 +58,11 @@ _IN_ARCHIVE: Final = re.compile(r"(?:.*/)?(?:conversations[\w-]*|memories)\.json
 _TIMES: Final = frozenset({"created_at", "updated_at"})
 _CHAT: Final = frozenset({"current_node", "create_time", "conversation_id"})
 
+WRITERS: Final[dict[ExportFormat, Callable[[Iterable[dict[str, Any]]], Iterator[str]]]] = {
+    ExportFormat.JSONL: recollect_jsonl.write,
+    ExportFormat.MARKDOWN: markdown_export.write_notes,
+}
+
 
 class FileHead(NamedTuple):
     """A file's name and beginning: the JSON object in its first line, the names of fields, whether it is a list.
@@ -153,11 +158,6 @@ FORMATS: Final = {
     ),
 }
 """In the order in which they are tried."""
-
-WRITERS: Final[dict[ExportFormat, Callable[[Iterable[dict[str, Any]]], Iterator[str]]]] = {
-    ExportFormat.JSONL: recollect_jsonl.write,
-    ExportFormat.MARKDOWN: markdown_export.write_notes,
-}
 
 
 def detect(name: str, head: bytes, tables: frozenset[str] = frozenset()) -> ImportFormat | None:

@@ -36,6 +36,8 @@ _HEAD: Final = 2**18  # bytes of a transcript in which its folder is named
 _CWD: Final = re.compile(rb'"cwd"\s*:\s*("(?:[^"\\]|\\.)*")')
 _NO_LETTER: Final = re.compile(r"[^A-Za-z0-9]")
 _MOST_TRIES: Final = 3
+_PROJECTS: Final = "projects"
+_OF_SUBAGENTS: Final = "agent-"
 
 
 class What(StrEnum):
@@ -82,8 +84,6 @@ _AGENTS: Final = (
     ),
     _Agent("Gemini CLI", instructions.GEMINI),
 )
-_PROJECTS: Final = "projects"
-_OF_SUBAGENTS: Final = "agent-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
