@@ -16,7 +16,7 @@ from recollect.domain.enums import Sensitivity, strictest
 from recollect.domain.results import KEPT_AS, Memory, Outcome, WriteStatus
 from recollect.domain.search import View
 from recollect.domain.transfer import MemoryLink, MemoryState
-from recollect.engines.chat import Judgement
+from recollect.engines.reconcile import Judgement
 from recollect.errors import InvalidInput, NotFound
 from recollect.store.entries import Entry, ImportedMemory
 from recollect.store.sql import child_tables, mapping, moments, store_metadata
