@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from places import DEFAULT_MODEL
 from pumps import LONGEST, PUMPS, grown
-from recollect import gate, projects
+from recollect import gate, project_files, projects
 from recollect.domain import moments
 from recollect.domain.fields import MAX_QUERY
 from recollect.domain.origin import host_of, read_also
@@ -269,7 +269,7 @@ FILES: dict[str, Reader] = {
     "passages": lambda text: installed_passage.PASSAGE.sub("", text),
     "shown in an export": markdown_export.shown_text,
     "ignore file": ignored,
-    "settings of a repository": in_folder("recollect.toml", lambda folder: projects.table_in(str(folder))),
+    "settings of a repository": in_folder("recollect.toml", lambda folder: project_files.table_in(str(folder))),
     "name of a project": in_folder(".recollect.toml", projects.find_project),
     "remotes": in_folder(".git/config", projects.find_project),
     "folder of a worktree": in_folder(".git/commondir", projects.find_project),
