@@ -18,9 +18,10 @@ from recollect.domain.enums import OnSecret, Retention
 from recollect.domain.fields import MAX_DAYS, check_zone
 from recollect.domain.lifecycle import LifecycleSettings
 from recollect.domain.requests import Caller
-from recollect.environment import IN_FILE, PREFIX, check_token, named, parse, system_user, variables, working_folder
+from recollect.environment import IN_FILE, PREFIX, named, system_user, variables, working_folder
 from recollect.errors import InvalidInput
 from recollect.projects import find_project
+from recollect.server_url import check_token, parse
 
 
 def _project_here(told: dict[str, Any]) -> str:

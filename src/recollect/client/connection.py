@@ -22,8 +22,8 @@ from recollect.domain import calendar
 from recollect.domain.fields import Request, unknown
 from recollect.domain.requests import Caller
 from recollect.domain.verbs import ADMIN_BY_NAME, BY_NAME, Verb
-from recollect.environment import parse
 from recollect.errors import InvalidInput, RecollectError
+from recollect.server_url import parse
 from recollect.settings import Settings
 
 log = logging.getLogger(__name__)

@@ -20,9 +20,9 @@ from typing import Any, Final, TypeVar
 from urllib.parse import urlencode
 
 from recollect import process
-from recollect.environment import ServerUrl, check_token, parse
 from recollect.errors import InvalidInput, RecollectError, ServerUnreachable, TooManyRequests, Unauthorized, relayed
 from recollect.projects import find_project
+from recollect.server_url import ServerUrl, check_token, parse
 
 SILENCE = 20.0  # seconds in which one that works says something
 KEY = "Idempotency-Key"
