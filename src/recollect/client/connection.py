@@ -16,7 +16,8 @@ from pydantic_core import PydanticSerializationError
 from recollect.app import App
 from recollect.client.daemon import Client, DaemonGone
 from recollect.client.launch import about_caller, ensure
-from recollect.client.server import ServerClient, at, persistently
+from recollect.client.server import ServerClient
+from recollect.client.transport import at, persistently
 from recollect.client.verbs import Verbs
 from recollect.domain import calendar
 from recollect.domain.fields import Request, unknown

@@ -22,7 +22,7 @@ from recollect import __version__, project_files
 from recollect.client import launch
 from recollect.client.connection import ServerConnection
 from recollect.client.daemon import Client
-from recollect.client.server import persistently
+from recollect.client.transport import persistently
 from recollect.domain.lifecycle import LifecycleSettings
 from recollect.domain.results import Check
 from recollect.domain.review import WaitingPage
