@@ -21,9 +21,10 @@ from recollect.errors import InvalidInput, NotFound
 from recollect.store.entries import Entry, ImportedMemory
 from recollect.store.sql import child_tables, mapping, moments, store_metadata
 from recollect.store.sql.column_types import QUARANTINED, WITHDRAWN
+from recollect.store.sql.consolidation import ConsolidationWriting
 from recollect.store.sql.fact_writing import FactWriting
 from recollect.store.sql.reviews import ReviewWriting, taken_by
-from recollect.store.sql.sessions import ConsolidationWriting, forget_texts, forget_words
+from recollect.store.sql.sessions import forget_texts, forget_words
 from recollect.store.sql.statements import count, in_batches, insert_all
 from recollect.store.sql.tables import held, label, level_of, memory, moment, outbox, request_outcome, usage, vector
 from recollect.store.sql.transaction import origin
