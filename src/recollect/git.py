@@ -37,6 +37,9 @@ _HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,253}")
 _SHORT: Final = re.compile(r"(?:[^@/\s]+@)?(?P<host>[^:/\s]{2,}):[^\s]+")
 _SSH: Final = frozenset({"ssh", "git+ssh", "ssh+git"})
 
+_known: dict[str, dict[str, Any]] = {}
+"""What was found of each repository, by its git directory, as the file has it."""
+
 
 class Remote(NamedTuple):
     """A remote: its address as git uses it, and the host that ssh connects to where that has another name for it."""
@@ -50,10 +53,6 @@ class Remotes(NamedTuple):
 
     here: tuple[Remote, ...] = ()
     former: tuple[Remote, ...] = ()
-
-
-_known: dict[str, dict[str, Any]] = {}
-"""What was found of each repository, by its git directory, as the file has it."""
 
 
 def remotes_of(git: Path, home: Path | None = None) -> Remotes:

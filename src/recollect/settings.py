@@ -23,6 +23,23 @@ from recollect.errors import InvalidInput
 from recollect.projects import find_project
 from recollect.server_url import check_token, parse
 
+_SERVERS: Final = {
+    "database_url": ("postgresql",),
+    "chroma_url": ("http", "https"),
+    "embedding_url": ("http", "https"),
+    "chat_url": ("http", "https"),
+}
+
+_NOT_WRITTEN: Final = frozenset(("project", "token", "metrics_token", "chat_key", "embedding_key"))
+_OURS_ELSEWHERE = {"RECOLLECT_TEST_POSTGRES_URL"}
+
+_REASONS: Final = {
+    "Input should be": "Must be",
+    "a valid boolean": "0 or 1",
+    "a valid integer": "a whole number",
+    "a valid number": "a number",
+}
+
 
 def _project_here(told: dict[str, Any]) -> str:
     try:
@@ -41,14 +58,6 @@ def _absolute(path: Path) -> Path:
 
 
 AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
-
-
-_SERVERS: Final = {
-    "database_url": ("postgresql",),
-    "chroma_url": ("http", "https"),
-    "embedding_url": ("http", "https"),
-    "chat_url": ("http", "https"),
-}
 
 
 class Settings(LifecycleSettings):
@@ -327,18 +336,6 @@ def others_folder(name: str) -> Path | None:
 
 def _text(value: object) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
-
-
-_NOT_WRITTEN: Final = frozenset(("project", "token", "metrics_token", "chat_key", "embedding_key"))
-_OURS_ELSEWHERE = {"RECOLLECT_TEST_POSTGRES_URL"}
-
-
-_REASONS: Final = {
-    "Input should be": "Must be",
-    "a valid boolean": "0 or 1",
-    "a valid integer": "a whole number",
-    "a valid number": "a number",
-}
 
 
 def _explain(error: ValidationError) -> InvalidInput:
