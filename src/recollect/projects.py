@@ -15,7 +15,8 @@ from urllib.parse import urlsplit
 
 from recollect import repository_files
 from recollect.errors import InvalidInput
-from recollect.git import Remote, read_plainly, remotes_of, write_private
+from recollect.git import Remote, read_plainly, remotes_of
+from recollect.private_files import write_private
 
 FILE: Final = ".recollect.toml"
 _CONFIRMED: Final = "projects.json"

@@ -19,7 +19,7 @@ from importlib import import_module
 
 from recollect import process
 from recollect.doors import hook_events, hook_spool
-from recollect.process import read_private
+from recollect.private_files import read_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
