@@ -12,7 +12,6 @@ from sqlalchemy import (
     Row,
     Select,
     bindparam,
-    delete,
     exists,
     func,
     insert,
@@ -22,18 +21,16 @@ from sqlalchemy import (
     update,
 )
 
-from recollect.domain.enums import ObservationType, Sensitivity, Source, Standing
+from recollect.domain.enums import ObservationType, Sensitivity, Source
 from recollect.domain.lifecycle import CAPTURED
 from recollect.domain.origin import APPROVED, Authority, SaidBy, authority, before_stamps
-from recollect.domain.results import Memory
 from recollect.store.entries import AgingMemory, Mark
 from recollect.store.sql import store_metadata
-from recollect.store.sql.child_tables import standing_of
 from recollect.store.sql.database import Database
 from recollect.store.sql.statements import select_in
 from recollect.store.sql.tables import consolidation, label, level_of, memory, usage
 from recollect.store.sql.transaction import Transaction
-from recollect.store.sql.visibility import APART, STANDING, inside, namespace_ids, of_levels, shown
+from recollect.store.sql.visibility import STANDING, inside, namespace_ids, of_levels, shown
 
 _DAYS = "session_days."
 _MOST_DAYS = 400
@@ -125,28 +122,6 @@ class ConsolidationWriting(Transaction):
         if authority(said_by) is not Authority.OUTSIDE:
             self._connection.execute(update(memory).where(mine).values(review=APPROVED))
             self._journal("review", (memory_id, old[-1], {"review": APPROVED}))
-
-    def set_standing(self, old: Memory, standing: Standing | None) -> None:
-        """Note that somebody pinned or buried a memory, or neither any more; what is pinned has no end."""
-        mine = (label.c.memory_id == old.id) & (label.c.kind == STANDING)
-        self._connection.execute(delete(label).where(mine))
-        if standing is not None:
-            self._connection.execute(insert(label).values(standing_of(old.id, standing)))
-        ends = [] if standing is not Standing.PINNED or old.expires_at is None else ["expires_at", "ttl_days"]
-        if ends:
-            self._connection.execute(update(memory).where(memory.c.id == old.id).values(dict.fromkeys(ends)))
-        told = {"fields": [*ends, "standing"], "standing": str(standing or "")}
-        self._journal("update", (old.id, old.sensitivity, told))
-
-    def tell_apart(self, old: Memory, other: int, *, undo: bool) -> None:
-        """Note that a memory is no duplicate of another one, or with `undo` that it may be."""
-        mine = (label.c.memory_id == old.id) & (label.c.kind == APART) & (label.c.value == str(other))
-        self._connection.execute(delete(label).where(mine))
-        if not undo:
-            row = {"memory_id": old.id, "kind": APART, "position": other, "value": str(other)}
-            self._connection.execute(insert(label).values(row))
-        told = {"fields": ["apart"], "apart": "" if undo else str(other)}
-        self._journal("update", (old.id, old.sensitivity, told))
 
     def consolidate(self, changes: Sequence[tuple[AgingMemory, float, Mark]]) -> None:
         """Write another importance and mark of memories; their `updated_at` stays, or fading would make them new."""
