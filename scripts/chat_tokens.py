@@ -15,8 +15,10 @@ from rich.table import Table
 
 from recollect import Settings
 from recollect.domain.transfer import Said
-from recollect.engines.chat import ChatDescribe, ChatReconcile, TokenUse, instructions_of, said_of
+from recollect.engines.chat import TokenUse, instructions_of, said_of
+from recollect.engines.describe import ChatDescribe
 from recollect.engines.embedding import open_embedder
+from recollect.engines.reconcile import ChatReconcile
 from recollect.errors import ModelUnusable
 from recollect.sessions import extract
 

@@ -39,7 +39,7 @@ HEAVY["langgraph"] = FRAMEWORKS + "langgraph.py"
 HEAVY["watchfiles"] = PACKAGE + "transfer/watching.py"
 HEAVY["dateparser"] = PACKAGE + "search/date_reader.py"
 HEAVY |= dict.fromkeys(ENGINES, PACKAGE + "engines/")
-HEAVY |= dict.fromkeys(("markdown_it", "yaml"), PACKAGE + "transfer/markdown.py")
+HEAVY |= dict.fromkeys(("markdown_it", "yaml"), PACKAGE + "transfer/markdown_sections.py")
 # Every command, hook and client waits for these: what only some of them need waits inside a function.
 STARTING = (DOORS, PACKAGE + "client/", PACKAGE + "process.py")
 UNFINISHED = re.compile("TO[D]O|FIXM[E]|X{3}|NotImplementedErro[r]|pragma: no cove[r]")

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from recollect import git
+from recollect.private_files import write_private
 from recollect.projects import find_project
 
 API = "github.com/acme/api"
@@ -241,7 +242,7 @@ def test_a_file_that_is_none_of_ours_counts_for_nothing(user: Path, tmp_path: Pa
     """Whatever stands where the names are kept, the project is found, and the file is whole afterwards."""
     home = tmp_path / "data"
     home.mkdir()
-    git.write_private(home / git.FILE, text)
+    write_private(home / git.FILE, text)
     here = repository(tmp_path / "x", "https://github.com/acme/api")
     assert name_of(here, home) == API
     assert json.loads((home / git.FILE).read_text())

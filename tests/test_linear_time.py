@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from places import DEFAULT_MODEL
 from pumps import LONGEST, PUMPS, grown
-from recollect import gate, projects
+from recollect import gate, project_files, projects
 from recollect.domain import moments
 from recollect.domain.fields import MAX_QUERY
 from recollect.domain.origin import host_of, read_also
@@ -47,7 +47,14 @@ from recollect.text import (
     terms,
     writing_systems,
 )
-from recollect.transfer import formats, ignore_files, markdown, markdown_export
+from recollect.transfer import (
+    formats,
+    ignore_files,
+    installed_passage,
+    markdown_export,
+    markdown_links,
+    markdown_sections,
+)
 from recollect.transfer.formats import FORMATS
 
 pytestmark = pytest.mark.slow
@@ -251,18 +258,18 @@ SESSIONS: dict[str, Reader] = {
 FILES: dict[str, Reader] = {
     **{f"file of {name}": of_file(name) for name in ImportFormat if name not in ("claude-mem", "mempalace")},
     "format": lambda text: formats.detect("x.json", text.encode("utf-8", "replace")[: formats.HEAD]),
-    "front matter": markdown.front_matter,
-    "heading": lambda text: markdown.without_markup(text),
-    "blocks": lambda text: list(markdown.sections(text)),
-    "cut notes": lambda text: list(markdown.cut(text, 100)),
+    "front matter": markdown_sections.front_matter,
+    "heading": lambda text: markdown_sections.without_markup(text),
+    "blocks": lambda text: list(markdown_sections.sections(text)),
+    "cut notes": lambda text: list(markdown_sections.cut(text, 100)),
     "tags and facts": lambda text: [
-        (markdown.tags_of([one]), list(markdown.statements([one], observations=True)))
-        for one in [markdown.Part(1, text, True, False)]
+        (markdown_links.tags_of([one]), list(markdown_links.statements([one], observations=True)))
+        for one in [markdown_sections.Part(1, text, True, False)]
     ],
-    "passages": lambda text: markdown.PASSAGE.sub("", text),
+    "passages": lambda text: installed_passage.PASSAGE.sub("", text),
     "shown in an export": markdown_export.shown_text,
     "ignore file": ignored,
-    "settings of a repository": in_folder("recollect.toml", lambda folder: projects.table_in(str(folder))),
+    "settings of a repository": in_folder("recollect.toml", lambda folder: project_files.table_in(str(folder))),
     "name of a project": in_folder(".recollect.toml", projects.find_project),
     "remotes": in_folder(".git/config", projects.find_project),
     "folder of a worktree": in_folder(".git/commondir", projects.find_project),

@@ -11,7 +11,8 @@ import pytest
 from pattern_attacks import at_most
 from recollect import projects, repository_files
 from recollect.errors import InvalidInput
-from recollect.projects import find_project, table_in
+from recollect.project_files import table_in
+from recollect.projects import find_project
 from recollect.repository_files import LARGEST, parse_toml
 
 MANY = 20_000

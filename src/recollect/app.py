@@ -14,9 +14,11 @@ from recollect.domain.results import Check
 from recollect.engines.embedder import Embedder
 
 if TYPE_CHECKING:
-    from recollect.engines.chat import ChatDescribe, ChatReconcile, PydanticAiChat
+    from recollect.engines.chat import PydanticAiChat
     from recollect.engines.cross_encoder import CrossEncoderRerank
+    from recollect.engines.describe import ChatDescribe
     from recollect.engines.fusion import LearnedFusion
+    from recollect.engines.reconcile import ChatReconcile
     from recollect.store.sql.accounts import Accounts
     from recollect.store.sql.export_reader import ExportReader
     from recollect.store.sql.records import Records

@@ -20,6 +20,7 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from recollect import process, repository_files
+from recollect.private_files import read_private, write_private
 
 FILE: Final = "remotes.json"
 """What a data folder keeps of the repositories that were asked about."""
@@ -37,6 +38,9 @@ _HOST: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,253}")
 _SHORT: Final = re.compile(r"(?:[^@/\s]+@)?(?P<host>[^:/\s]{2,}):[^\s]+")
 _SSH: Final = frozenset({"ssh", "git+ssh", "ssh+git"})
 
+_known: dict[str, dict[str, Any]] = {}
+"""What was found of each repository, by its git directory, as the file has it."""
+
 
 class Remote(NamedTuple):
     """A remote: its address as git uses it, and the host that ssh connects to where that has another name for it."""
@@ -50,10 +54,6 @@ class Remotes(NamedTuple):
 
     here: tuple[Remote, ...] = ()
     former: tuple[Remote, ...] = ()
-
-
-_known: dict[str, dict[str, Any]] = {}
-"""What was found of each repository, by its git directory, as the file has it."""
 
 
 def remotes_of(git: Path, home: Path | None = None) -> Remotes:
@@ -80,14 +80,6 @@ def read_plainly(git: Path) -> Iterator[str]:
     for one in sorted(remotes, key=lambda one: one != 'remote "origin"'):
         if address := config.get(one, "url", fallback=None):
             yield address.strip().strip('"')
-
-
-def write_private(file: Path, text: str) -> None:
-    """Write a file that only its owner reads, whole or not at all; raise `OSError` where that cannot be."""
-    new = file.with_name(f"{file.name}.{os.getpid()}.new")
-    new.touch(mode=0o600)
-    new.write_text(text, encoding="utf-8")
-    new.replace(file)
 
 
 def _asked(git: Path) -> tuple[list[Remote], dict[str, list[int] | None]]:
@@ -196,7 +188,7 @@ def _kept(git: str, home: Path | None) -> dict[str, Any] | None:
 def _read(home: Path) -> dict[str, dict[str, Any]]:
     """Return what a data folder keeps; nothing of a file that others may have written, or that is none of ours."""
     try:
-        found = json.loads(process.read_private(str(home / FILE)) or b"{}")
+        found = json.loads(read_private(str(home / FILE)) or b"{}")
         return {str(name): _checked(one) for name, one in found.items()}
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return {}

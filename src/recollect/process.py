@@ -16,7 +16,6 @@ DATABASE = "memory.db"
 """The name of the database in a data folder."""
 POSIX = os.name == "posix"
 """Whether the system forks processes, and has the alarms and file locks of Unix."""
-_OTHERS = 0o077
 _NO = frozenset({"0", "false", "f", "no", "n", "off"})
 
 
@@ -159,15 +158,3 @@ def daemon_wanted(told: Mapping[str, str]) -> bool:
 def yes(text: str) -> bool:
     """Return whether a setting says yes."""
     return bool(text) and text.strip().lower() not in _NO
-
-
-def read_private(path: str) -> bytes | None:
-    """Return a file's content, None without one; raise a bare `PermissionError` where other users may touch it."""
-    try:
-        with open(path, "rb") as file:  # noqa: PTH123 - pathlib takes long to import
-            about, content = os.fstat(file.fileno()), file.read()
-    except (FileNotFoundError, NotADirectoryError):
-        return None
-    if os.name == "posix" and (about.st_mode & _OTHERS or about.st_uid != os.getuid()):
-        raise PermissionError
-    return content

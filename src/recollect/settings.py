@@ -18,9 +18,27 @@ from recollect.domain.enums import OnSecret, Retention
 from recollect.domain.fields import MAX_DAYS, check_zone
 from recollect.domain.lifecycle import LifecycleSettings
 from recollect.domain.requests import Caller
-from recollect.environment import IN_FILE, PREFIX, check_token, named, parse, system_user, variables, working_folder
+from recollect.environment import IN_FILE, PREFIX, named, system_user, variables, working_folder
 from recollect.errors import InvalidInput
 from recollect.projects import find_project
+from recollect.server_url import check_token, parse
+
+_SERVERS: Final = {
+    "database_url": ("postgresql",),
+    "chroma_url": ("http", "https"),
+    "embedding_url": ("http", "https"),
+    "chat_url": ("http", "https"),
+}
+
+_NOT_WRITTEN: Final = frozenset(("project", "token", "metrics_token", "chat_key", "embedding_key"))
+_OURS_ELSEWHERE = {"RECOLLECT_TEST_POSTGRES_URL"}
+
+_REASONS: Final = {
+    "Input should be": "Must be",
+    "a valid boolean": "0 or 1",
+    "a valid integer": "a whole number",
+    "a valid number": "a number",
+}
 
 
 def _project_here(told: dict[str, Any]) -> str:
@@ -40,14 +58,6 @@ def _absolute(path: Path) -> Path:
 
 
 AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
-
-
-_SERVERS: Final = {
-    "database_url": ("postgresql",),
-    "chroma_url": ("http", "https"),
-    "embedding_url": ("http", "https"),
-    "chat_url": ("http", "https"),
-}
 
 
 class Settings(LifecycleSettings):
@@ -326,18 +336,6 @@ def others_folder(name: str) -> Path | None:
 
 def _text(value: object) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
-
-
-_NOT_WRITTEN: Final = frozenset(("project", "token", "metrics_token", "chat_key", "embedding_key"))
-_OURS_ELSEWHERE = {"RECOLLECT_TEST_POSTGRES_URL"}
-
-
-_REASONS: Final = {
-    "Input should be": "Must be",
-    "a valid boolean": "0 or 1",
-    "a valid integer": "a whole number",
-    "a valid number": "a number",
-}
 
 
 def _explain(error: ValidationError) -> InvalidInput:

@@ -16,12 +16,14 @@ from typing import Any
 from recollect.app import App, Capabilities, RetentionRules
 from recollect.domain.results import Check
 from recollect.engines.background import BackgroundExecutor
-from recollect.engines.chat import ChatDescribe, ChatReconcile, open_chat
+from recollect.engines.chat import open_chat
 from recollect.engines.cross_encoder import CrossEncoderRerank, open_rerank
+from recollect.engines.describe import ChatDescribe
 from recollect.engines.embedder import Embedder
 from recollect.engines.embedding import find_model, open_embedder, open_service
 from recollect.engines.fusion import FUSION, LearnedFusion
 from recollect.engines.late_interaction import similarity
+from recollect.engines.reconcile import ChatReconcile
 from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable
 from recollect.memory.prepare_write import chunks_of, embed_pending, stamps_of
 from recollect.settings import Settings

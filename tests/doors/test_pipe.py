@@ -14,7 +14,7 @@ import pytest
 
 from places import SCRIPTS
 from raw_lines import NO_MESSAGES
-from recollect.client import server
+from recollect.client import transport
 from recollect.client.daemon import DaemonGone, DaemonSilent
 from recollect.doors import mcp_record, pipe
 from recollect.errors import StoreUnusable
@@ -78,7 +78,7 @@ def done(message: dict[str, Any]) -> Iterator[dict[str, Any]]:
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[Any]]:
     """Return a function that runs a session over these lines and returns what the client reads."""
-    monkeypatch.setattr(server, "_PAUSE", 0.0)
+    monkeypatch.setattr(transport, "_PAUSE", 0.0)
 
     def saying(
         lines: Sequence[dict[str, Any] | bytes], daemon: Any = None, sets: Sequence[str] = ("memory",)

@@ -20,8 +20,8 @@ from recollect.engines.chat import open_chat
 from recollect.engines.embedder import Embedder
 from recollect.engines.embedding_service import ServedEmbedder
 from recollect.engines.http_client import client_for
-from recollect.environment import is_loopback
 from recollect.errors import ModelUnusable
+from recollect.server_url import is_loopback
 from recollect.store.sql.database import open_file
 from recollect.store.sql.migrations import migrate
 from recollect.store.sql.token_ledger import SqlTokenLedger

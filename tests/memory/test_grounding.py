@@ -6,7 +6,7 @@ import pytest
 
 from recollect.domain.enums import EntityType
 from recollect.domain.results import Entity
-from recollect.engines.chat import Description
+from recollect.engines.describe import Description
 from recollect.memory.grounding import checked, is_grounded
 
 SOURCE = """The nightly export of Ada Lovelace's team failed on 2026-10-07 because the bucket reports-eu had no space.

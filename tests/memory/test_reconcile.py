@@ -15,7 +15,7 @@ from recollect import Draft
 from recollect.domain.enums import Choice, FactType
 from recollect.domain.fields import MAX_CONTENT
 from recollect.domain.origin import Authority
-from recollect.engines.chat import Judgement
+from recollect.engines.reconcile import Judgement
 from recollect.memory.reconcile import (
     Action,
     decide,

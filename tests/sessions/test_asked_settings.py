@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from recollect.domain.lifecycle import Ask, LifecycleSettings
-from recollect.projects import ASKING, NAMES, asked_here
+from recollect.project_files import ASKING, NAMES, asked_here
 
 
 def test_a_project_may_change_all_but_what_fades() -> None:

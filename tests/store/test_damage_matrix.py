@@ -30,7 +30,7 @@ from recollect.errors import StoreUnusable
 from recollect.memory.reads import doctor
 from recollect.store.journal import FIRST, SIGNED, chained
 from recollect.store.store_lock import DAEMON, held, own
-from recollect.transfer.recollect_jsonl import export_page, pages
+from recollect.transfer.export_page import export_page, pages
 from stores import open_app
 from unprivileged import unprivileged
 

@@ -24,7 +24,7 @@ from recollect.client import launch
 from recollect.client.connection import DaemonConnection
 from recollect.client.daemon import Client as Wire
 from recollect.client.runtime import NAME
-from recollect.client.server import at
+from recollect.client.transport import at
 from stdio_client import SERVER, talking, until
 
 __all__ = ["SERVER", "Place", "alive", "kill", "open_place", "script", "until", "zombies"]

@@ -9,11 +9,12 @@ from typing import Any
 from recollect import App, Caller
 from recollect.domain.transfer import ExportFormat, ExportPage, Imported, ImportFormat
 from recollect.sessions.observations.origins import read_outside
+from recollect.transfer.export_file import save
+from recollect.transfer.export_page import export_page, pages
 from recollect.transfer.formats import WRITERS
 from recollect.transfer.import_batch import import_batch
 from recollect.transfer.import_client import Import
 from recollect.transfer.import_paths import find_files
-from recollect.transfer.recollect_jsonl import export_page, pages, save
 
 
 def import_paths(

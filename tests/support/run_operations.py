@@ -16,7 +16,7 @@ from recollect.domain.enums import Choice, Scope
 from recollect.doors import toolsets
 from recollect.doors.handlers import perform
 from recollect.doors.memory_tool import ToolAnswer, answered
-from recollect.engines.chat import Judgement
+from recollect.engines.reconcile import Judgement
 
 OTHER = Caller(user="bob", team="else", project="hull")
 

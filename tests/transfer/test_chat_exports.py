@@ -223,7 +223,7 @@ def test_an_odd_conversation_is_told_and_passed_over(read: Read, entry: Any) -> 
 
 def test_a_giant_conversation_is_refused(read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
     """One conversation may not fill the memory; an export of many may be of any size."""
-    monkeypatch.setattr("recollect.transfer.conversations.LARGEST_FILE", 300_000)
+    monkeypatch.setattr("recollect.transfer.json_stream.LARGEST_FILE", 300_000)
     talk = chatgpt(("user", "x" * 50_000))
     assert len(read(ImportFormat.CHATGPT, json.dumps([talk] * 20)).memories) == 20
     with pytest.raises(Unreadable, match="larger than"):

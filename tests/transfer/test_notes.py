@@ -9,7 +9,8 @@ import pytest
 
 from pattern_attacks import at_most
 from recollect.domain.transfer import FactRecord, ImportFormat, MemoryRecord
-from recollect.transfer.markdown import PASSAGE, front_matter
+from recollect.transfer.installed_passage import PASSAGE
+from recollect.transfer.markdown_sections import front_matter
 
 Read = Callable[..., Any]
 NOTE = """---

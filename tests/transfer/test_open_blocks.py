@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from recollect.transfer.markdown import blocks, headings
 from recollect.transfer.markdown_export import write_notes
+from recollect.transfer.markdown_sections import blocks, headings
 
 
 def memory(title: str, content: str) -> dict[str, Any]:

@@ -16,14 +16,15 @@ from pydantic_core import PydanticSerializationError
 from recollect.app import App
 from recollect.client.daemon import Client, DaemonGone
 from recollect.client.launch import about_caller, ensure
-from recollect.client.server import ServerClient, at, persistently
+from recollect.client.server import ServerClient
+from recollect.client.transport import at, persistently
 from recollect.client.verbs import Verbs
 from recollect.domain import calendar
 from recollect.domain.fields import Request, unknown
 from recollect.domain.requests import Caller
 from recollect.domain.verbs import ADMIN_BY_NAME, BY_NAME, Verb
-from recollect.environment import parse
 from recollect.errors import InvalidInput, RecollectError
+from recollect.server_url import parse
 from recollect.settings import Settings
 
 log = logging.getLogger(__name__)

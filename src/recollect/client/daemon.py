@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.client.runtime import Runtime, read
-from recollect.client.server import KEY, SILENCE, Link, Lost
+from recollect.client.transport import KEY, SILENCE, Link, Lost
 from recollect.errors import DaemonUnreachable, RecollectError, relayed
 
 _TRANSFER = 30.0  # seconds for connecting, and for any one piece of a request or of its answer

@@ -24,7 +24,7 @@ from filelock import FileLock, Timeout
 from recollect import process as surroundings
 from recollect.client import runtime
 from recollect.client.daemon import Client, DaemonGone, DaemonSilent, TokenRejected
-from recollect.client.server import SILENCE
+from recollect.client.transport import SILENCE
 from recollect.errors import DaemonUnreachable, RecollectError, StoreUnusable, relayed
 from recollect.settings import Settings, hidden
 from recollect.store import store_lock

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import secrets
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from recollect.errors import DaemonUnreachable
-from recollect.process import read_private
+from recollect.private_files import read_private, write_private
 
 NAME = "daemon.json"
 _OF_STORE = "daemon.token"
@@ -81,16 +80,6 @@ def token_of(folder: Path) -> str:
     token = secrets.token_urlsafe(32)
     write_private(path, token)
     return token
-
-
-def write_private(path: Path, text: str) -> None:
-    """Write a file atomically, readable by its owner only from the first byte."""
-    new = path.with_name(f"{path.name}.{os.getpid()}")
-    new.unlink(missing_ok=True)
-    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    new.replace(path)
 
 
 def published_by(folder: Path, pid: int) -> bool:

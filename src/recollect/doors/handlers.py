@@ -49,8 +49,8 @@ from recollect.sessions.pipeline import (
     tool_post,
 )
 from recollect.sessions.session_state import correct_observation, list_sessions, show_session
+from recollect.transfer.export_page import export_page
 from recollect.transfer.import_batch import import_batch
-from recollect.transfer.recollect_jsonl import export_page
 
 HANDLERS: Final[dict[str, Callable[..., Any]]] = {
     run.__name__: run

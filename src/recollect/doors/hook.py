@@ -19,7 +19,7 @@ from importlib import import_module
 
 from recollect import process
 from recollect.doors import hook_events, hook_spool
-from recollect.process import read_private
+from recollect.private_files import read_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -371,16 +371,16 @@ def _sent(given: Mapping[str, str], told: Mapping[str, str], event: str, fields:
     from datetime import UTC, datetime
     from pathlib import Path
 
-    from recollect import projects
+    from recollect import project_files, projects
     from recollect.client.server import client_here
 
     folder = fields["folder"]
-    settings = projects.asked_here(folder, told)
+    settings = project_files.asked_here(folder, told)
     before = event == hook_events.BEFORE
     wanted = "inject" if before or event in (hook_events.START, hook_events.PROMPT) else "capture"
-    both_off = all(projects.is_off(settings.get(name, True)) for name in ("inject", "capture"))
+    both_off = all(project_files.is_off(settings.get(name, True)) for name in ("inject", "capture"))
     only = wanted if before or wanted == "capture" else ""
-    if both_off or (only and projects.is_off(settings.get(only, True))):
+    if both_off or (only and project_files.is_off(settings.get(only, True))):
         return {}
     said = {"at": datetime.now(UTC).isoformat()} | fields
     client, home = client_here(given, folder), Path(process.home(given.get("home", ""), told))

@@ -12,7 +12,7 @@ import signal
 import time
 
 from recollect import process
-from recollect.process import read_private
+from recollect.private_files import read_private, write_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,16 +44,12 @@ def keep(home: str, body: dict[str, Any]) -> None:
     folder = f"{home}/{_FOLDER}"
     os.makedirs(home, mode=0o700, exist_ok=True)  # noqa: PTH103 - pathlib takes long to import
     os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103
-    content = json.dumps(body | {"late": True}).encode()
+    content = json.dumps(body | {"late": True})
     held = _events(home)
     if len(held) >= _MOST or sum(map(os.path.getsize, held)) + len(content) > _LARGEST:
         _lose(folder, 1)
         return
-    name = f"{folder}/{time.time_ns():020}-{os.getpid()}"
-    handle = os.open(f"{name}.new", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-    os.rename(f"{name}.new", f"{name}{_EVENT}")  # noqa: PTH104
+    write_private(f"{folder}/{time.time_ns():020}-{os.getpid()}{_EVENT}", content)
 
 
 def deliver_later(home: str, deliver: Callable[[bytes, float], bool]) -> None:
@@ -123,6 +119,4 @@ def _events(home: str) -> list[str]:
 def _lose(folder: str, number: int) -> None:
     """Count events that are lost; two processes that count at once may count one for two."""
     count = lost(os.path.dirname(folder)) + number  # noqa: PTH120
-    handle = os.open(f"{folder}/{_LOST}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "w", encoding="ascii") as file:
-        file.write(str(count))
+    write_private(f"{folder}/{_LOST}", str(count))

@@ -22,7 +22,8 @@ from typing import Any, BinaryIO, Final
 
 from recollect.client import runtime
 from recollect.client.daemon import Client, DaemonGone, DaemonSilent, running_at
-from recollect.client.server import KEY, Link, Lost, at, client_here, persistently
+from recollect.client.server import client_here
+from recollect.client.transport import KEY, Link, Lost, at, persistently
 from recollect.doors.json_lines import Message, Refused, is_answer, read_line
 from recollect.doors.mcp_record import META_VERSION, OPENINGS, Record
 from recollect.errors import DaemonUnreachable, RecollectError, relayed

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from recollect.environment import is_loopback
+from recollect.server_url import is_loopback
 
 C = TypeVar("C")
 

@@ -20,7 +20,7 @@ from recollect.domain.origin import Origin, SaidBy, least
 from recollect.domain.requests import Caller, Draft, StoreFact
 from recollect.domain.results import Entity, Memory, Outcome, WriteStatus
 from recollect.domain.search import View
-from recollect.engines.chat import Description, Triple
+from recollect.engines.describe import Description, Triple
 from recollect.errors import InvalidInput, ModelUnusable, SecretFound
 from recollect.gate import Cleared, clear
 from recollect.memory.grounding import IN_SHORT, MOST_ENTITIES, checked, day, retitled, with_overview
@@ -38,7 +38,7 @@ from recollect.text import layers
 from recollect.text.normalization import fold
 
 if TYPE_CHECKING:
-    from recollect.engines.chat import ChatDescribe
+    from recollect.engines.describe import ChatDescribe
     from recollect.store.sql.writing import Writing
 
 T = TypeVar("T")

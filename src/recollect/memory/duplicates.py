@@ -16,7 +16,7 @@ from recollect.domain.moments import MOST as MOST_MOMENTS
 from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Memory, NearMemory, Outcome
 from recollect.domain.search import View
-from recollect.engines.chat import Judgement
+from recollect.engines.reconcile import Judgement
 from recollect.errors import RecollectError
 from recollect.gate import clear
 from recollect.memory import reconcile

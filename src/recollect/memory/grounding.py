@@ -20,7 +20,7 @@ from recollect.domain.enums import EntityType, ObservationType, strictest
 from recollect.domain.fields import MAX_CONTENT
 from recollect.domain.moments import MOST as MOST_MOMENTS
 from recollect.domain.results import Entity, Memory
-from recollect.engines.chat import Description, Triple
+from recollect.engines.describe import Description, Triple
 from recollect.prompt.orders import gives_orders
 from recollect.text import layers
 from recollect.text.entities import entities

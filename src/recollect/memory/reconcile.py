@@ -23,7 +23,7 @@ from recollect.domain.fields import MAX_CONTENT
 from recollect.domain.origin import Authority
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory
-from recollect.engines.chat import Judgement
+from recollect.engines.reconcile import Judgement
 from recollect.text.normalization import orderly
 
 _CONTRACTIONS = (

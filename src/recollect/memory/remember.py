@@ -19,7 +19,7 @@ from recollect.domain.fields import NO_MEMORY
 from recollect.domain.lifecycle import CAPTURED
 from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Memory, Outcome, WriteStatus
-from recollect.engines.chat import Judgement
+from recollect.engines.reconcile import Judgement
 from recollect.errors import Conflict, Forbidden, InvalidInput, NotFound, SecretFound
 from recollect.memory import duplicates
 from recollect.memory.describe import describe_later

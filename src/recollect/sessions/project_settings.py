@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from recollect.domain.lifecycle import LifecycleSettings
-from recollect.projects import ASKING, FILTERS, NAMES, NO_LESS, NO_LONGER, NO_MORE, table_in
+from recollect.project_files import ASKING, FILTERS, NAMES, NO_LESS, NO_LONGER, NO_MORE, table_in
 
 log = logging.getLogger(__name__)
 

@@ -19,7 +19,22 @@ from zipfile import BadZipFile, ZipFile, ZipInfo
 
 from recollect.domain.transfer import ExportFormat, FileSections, ImportFormat, ImportItem, ItemKind, Problem
 from recollect.errors import InvalidInput, RecollectError
-from recollect.transfer import conversations, markdown, markdown_export, other_stores, recollect_jsonl
+from recollect.transfer import (
+    chatgpt_export,
+    claude_code_transcript,
+    claude_export,
+    claude_mem,
+    codex_transcript,
+    json_documents,
+    markdown_export,
+    markdown_import,
+    memories_db,
+    memories_jsonl,
+    memory_json,
+    mempalace,
+    recollect_jsonl,
+    sqlite_file,
+)
 from recollect.transfer.reading import LARGEST_FILE, Unreadable, check_json
 
 Read = Iterator[ImportItem | Problem | FileSections]
@@ -42,6 +57,11 @@ _IN_ARCHIVE: Final = re.compile(r"(?:.*/)?(?:conversations[\w-]*|memories)\.json
 """The files of an archive that ChatGPT or Claude exports in which memories may be."""
 _TIMES: Final = frozenset({"created_at", "updated_at"})
 _CHAT: Final = frozenset({"current_node", "create_time", "conversation_id"})
+
+WRITERS: Final[dict[ExportFormat, Callable[[Iterable[dict[str, Any]]], Iterator[str]]]] = {
+    ExportFormat.JSONL: recollect_jsonl.write,
+    ExportFormat.MARKDOWN: markdown_export.write_notes,
+}
 
 
 class FileHead(NamedTuple):
@@ -79,22 +99,22 @@ class Recognised(NamedTuple):
 
 
 FORMATS: Final = {
-    ImportFormat.MARKDOWN: Format(lambda head: head.name.lower().endswith(_MARKDOWN), markdown.read_notes),
+    ImportFormat.MARKDOWN: Format(lambda head: head.name.lower().endswith(_MARKDOWN), markdown_import.read_notes),
     ImportFormat.CLAUDE_MEM: Format(
-        lambda head: head.tables >= other_stores.CLAUDE_MEM, other_stores.read_claude_mem, streamed=True
+        lambda head: head.tables >= claude_mem.CLAUDE_MEM, claude_mem.read_claude_mem, streamed=True
     ),
     ImportFormat.MEMPALACE: Format(
-        lambda head: head.tables & other_stores.MEMPALACE, other_stores.read_mempalace, streamed=True
+        lambda head: head.tables & mempalace.MEMPALACE, mempalace.read_mempalace, streamed=True
     ),
     ImportFormat.MEMORIES_DB: Format(
-        lambda head: other_stores.MEMORIES in head.tables, other_stores.read_memories, streamed=True
+        lambda head: memories_db.MEMORIES in head.tables, memories_db.read_memories, streamed=True
     ),
     ImportFormat.RECOLLECT: Format(
         lambda head: head.first.get("format") == recollect_jsonl.NAME, recollect_jsonl.read, streamed=True
     ),
     ImportFormat.CLAUDE_CODE: Format(
         lambda head: head.names >= {"sessionid", "parentuuid"} or "leafuuid" in head.names,
-        conversations.read_claude_code,
+        claude_code_transcript.read_claude_code,
         transcript=True,
         streamed=True,
     ),
@@ -102,19 +122,19 @@ FORMATS: Final = {
         lambda head: (
             head.first.get("type") == "session_meta" or (head.name.startswith("rollout-") and "timestamp" in head.names)
         ),
-        conversations.read_codex,
+        codex_transcript.read_codex,
         transcript=True,
         streamed=True,
     ),
     ImportFormat.CHATGPT: Format(
-        lambda head: "mapping" in head.names and head.names & _CHAT, conversations.read_chatgpt, streamed=True
+        lambda head: "mapping" in head.names and head.names & _CHAT, chatgpt_export.read_chatgpt, streamed=True
     ),
     ImportFormat.CLAUDE: Format(
-        lambda head: head.names & {"chat_messages", "conversations_memory"}, conversations.read_claude, streamed=True
+        lambda head: head.names & {"chat_messages", "conversations_memory"}, claude_export.read_claude, streamed=True
     ),
     ImportFormat.MCP_MEMORY_SERVICE: Format(
         lambda head: "export_metadata" in head.names or {"memories", "content_hash"} <= head.names,
-        partial(other_stores.read_documents, fields_of=other_stores.of_service),
+        partial(json_documents.read_documents, fields_of=json_documents.of_service),
     ),
     ImportFormat.MEMORY_JSON: Format(
         lambda head: (
@@ -122,27 +142,22 @@ FORMATS: Final = {
             or head.names & {"entitytype", "relationtype"}
             or ("entities" in head.names and head.names & _GRAPH)
         ),
-        other_stores.read_graph,
+        memory_json.read_graph,
         streamed=True,
     ),
     ImportFormat.MEMORIES_JSONL: Format(
         lambda head: (
-            _LAYERS & other_stores.plain_names(head.first).keys() or (head.names >= _LAYERS and not head.is_list)
+            _LAYERS & memories_jsonl.plain_names(head.first).keys() or (head.names >= _LAYERS and not head.is_list)
         ),
-        other_stores.read_layered,
+        memories_jsonl.read_layered,
         streamed=True,
     ),
     ImportFormat.MEM0: Format(
         lambda head: "memory" in head.texts and (head.is_list or head.names & _LISTS),
-        partial(other_stores.read_documents, fields_of=other_stores.of_mem0),
+        partial(json_documents.read_documents, fields_of=json_documents.of_mem0),
     ),
 }
 """In the order in which they are tried."""
-
-WRITERS: Final[dict[ExportFormat, Callable[[Iterable[dict[str, Any]]], Iterator[str]]]] = {
-    ExportFormat.JSONL: recollect_jsonl.write,
-    ExportFormat.MARKDOWN: markdown_export.write_notes,
-}
 
 
 def detect(name: str, head: bytes, tables: frozenset[str] = frozenset()) -> ImportFormat | None:
@@ -197,7 +212,7 @@ def recognised(path: Path, chosen: ImportFormat | None, member: str = "") -> Rec
             if not size:
                 raise InvalidInput("file", f"{named} cannot be imported: It is empty.")
             head = b"" if chosen else source.read(HEAD)
-            tables = other_stores.names_in(path) if head.startswith(other_stores.MAGIC) else frozenset()
+            tables = sqlite_file.names_in(path) if head.startswith(sqlite_file.MAGIC) else frozenset()
             found = chosen or detect(member or path.name, head, tables)
             if found is None and (PurePath(member or path.name).suffix.lower() in _JSON or _looks_like_json(head)):
                 source.seek(0)

@@ -25,7 +25,7 @@ from recollect.errors import InvalidInput, RecollectError
 from recollect.transfer.conversations import Outside, any_tool
 from recollect.transfer.formats import read_file
 from recollect.transfer.import_paths import FoundFile
-from recollect.transfer.transcripts import read_own
+from recollect.transfer.own_transcripts import read_own
 
 Send = Callable[[ImportBatch], Imported]
 Progress = Callable[[int, int], None]

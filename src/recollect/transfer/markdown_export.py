@@ -11,8 +11,11 @@ from typing import Any, Final
 
 from recollect.domain.enums import Scope
 from recollect.prompt.neutral import neutral
-from recollect.transfer.markdown import MARK, PASSAGE_END, blocks, headings
+from recollect.transfer.installed_passage import PASSAGE_END
+from recollect.transfer.markdown_sections import blocks, headings
 
+MARK: Final = "<!-- recollect:memory "
+"""What begins the comment in a heading of our own export: the fields that the text below it does not say."""
 _BEGIN: Final = "<!-- recollect:begin -->"
 _END: Final = PASSAGE_END
 _STRING: Final = re.compile(r'"(?:[^"\\]|\\.)*"')

@@ -21,12 +21,12 @@ LONGEST_LINE: Final = 16 * 2**20
 """Bytes: what is longer is no line of any format known here."""
 LARGEST_FILE: Final = 256 * 2**20
 """Bytes: what is larger is not read as one document."""
+LONGEST_KEY: Final = 480
+"""Characters of a memory's key that another program's name for it may take."""
 _BOM: Final = b"\xef\xbb\xbf"
 DEEPEST: Final = 100
 """Levels of objects and lists in a JSON value."""
 _TIME: Final = TypeAdapter(datetime)
-
-
 CUT: Final = "It is not JSON, or it ends too early."
 
 

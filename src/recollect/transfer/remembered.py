@@ -7,9 +7,7 @@ which folder it speaks of.
 from __future__ import annotations
 
 import json
-import os
 import re
-import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
@@ -21,11 +19,12 @@ from recollect.domain.enums import Scope
 from recollect.domain.origin import SaidBy
 from recollect.domain.transfer import ImportFormat
 from recollect.errors import InvalidInput
+from recollect.private_files import write_private
 from recollect.projects import find_project
 from recollect.transfer import instructions
 from recollect.transfer.import_paths import name_of
+from recollect.transfer.installed_passage import PASSAGE
 from recollect.transfer.instructions import AgentFolder
-from recollect.transfer.markdown import PASSAGE
 
 SESSIONS: Final = 20
 """How many sessions are taken in, the last ones."""
@@ -36,6 +35,8 @@ _HEAD: Final = 2**18  # bytes of a transcript in which its folder is named
 _CWD: Final = re.compile(rb'"cwd"\s*:\s*("(?:[^"\\]|\\.)*")')
 _NO_LETTER: Final = re.compile(r"[^A-Za-z0-9]")
 _MOST_TRIES: Final = 3
+_PROJECTS: Final = "projects"
+_OF_SUBAGENTS: Final = "agent-"
 
 
 class What(StrEnum):
@@ -82,8 +83,6 @@ _AGENTS: Final = (
     ),
     _Agent("Gemini CLI", instructions.GEMINI),
 )
-_PROJECTS: Final = "projects"
-_OF_SUBAGENTS: Final = "agent-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -306,10 +305,7 @@ class Plan:
         """Write it, so that a process that ends at any instant leaves the old one or the new one."""
         said = {"user": self.user, "team": self.team, "at": datetime.now(UTC).isoformat(timespec="seconds")}
         text = json.dumps(said | {"files": [asdict(one) for one in self.files]}, indent=1)
-        handle, name = tempfile.mkstemp(prefix=f".{FILE}.", dir=self._file.parent)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(name).replace(self._file)
+        write_private(self._file, text)
 
 
 def _read(said: dict[str, Any]) -> Remembered:

@@ -1,52 +1,22 @@
-"""Conversations that files hold, as requests of `extract_memories`: typed by a person, or named by an agent's hook.
-
-Transcripts of one's own agent: a file where that writes them, and which belongs to whoever reads it, is believed in who
-said what. Any other file may say anything, and all of it is an import.
-"""
+"""Conversations that files hold, as requests of `extract_memories`: typed by a person, or named by an agent's hook."""
 
 from __future__ import annotations
 
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from recollect.domain.transfer import FileSections, ImportFormat, ImportItem, Problem
+from recollect.domain.transfer import ImportFormat, ImportItem
 from recollect.errors import RecollectError
-from recollect.transfer.conversations import Outside, read_claude_code, read_codex
 from recollect.transfer.formats import read_file, recognised
-from recollect.transfer.instructions import CLAUDE_CODE, CODEX, belongs_to_reader
 
 log = logging.getLogger(__name__)
 
 _BATCH: Final = 200  # messages of one request
 _LARGEST: Final = 2**26  # bytes of a transcript that a hook names
 _OF_AGENTS: Final = (ImportFormat.CLAUDE_CODE, ImportFormat.CODEX)
-
-
-_WRITTEN_BY: Final = {
-    ImportFormat.CLAUDE_CODE: (CLAUDE_CODE, ("projects",), read_claude_code),
-    ImportFormat.CODEX: (CODEX, ("sessions", "archived_sessions"), read_codex),
-}
-"""The agent's folder, the folders of transcripts in it, and what reads one."""
-
-
-def is_own(path: Path, format: ImportFormat) -> bool:
-    """Say whether a file is a transcript that an agent of this user wrote on this machine, and no link to another."""
-    if format not in _WRITTEN_BY:
-        return False
-    agent, folders, _ = _WRITTEN_BY[format]
-    inside = any(path.resolve().is_relative_to(agent.path.resolve() / one) for one in folders)
-    return inside and belongs_to_reader(path)
-
-
-def read_own(
-    path: Path, name: str, format: ImportFormat, outside_of: Outside
-) -> Iterator[tuple[ImportItem | Problem | FileSections, int]]:
-    """Yield what a transcript of one's own agent holds, as `read_file` does, with who said each message."""
-    return read_file(path, name, format, read=partial(_WRITTEN_BY[format][2], outside_of=outside_of))
 
 
 def requests_of(file: Path, format: ImportFormat) -> Iterator[dict[str, Any]]:

@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple
 
 from recollect.domain.transfer import FileSections, ImportBatch, Imported, ImportFormat, ImportItem, ItemKind
 from recollect.errors import InvalidInput
+from recollect.private_files import write_private
 from recollect.transfer import ignore_files
 from recollect.transfer.formats import read_file
 from recollect.transfer.import_client import FileImport, Import
@@ -184,9 +185,7 @@ class Vault:
             name: {"size": one.size, "changed": one.changed, "digest": one.digest, "prefix": one.prefix, "why": one.why}
             for name, one in self._notes.items()
         }
-        new = self._file.with_name(f".{self._file.name}.{os.getpid()}")
-        new.write_text(json.dumps({"folder": str(self._folder), "name": self._base, "notes": notes}), encoding="utf-8")
-        new.replace(self._file)
+        write_private(self._file, json.dumps({"folder": str(self._folder), "name": self._base, "notes": notes}))
 
 
 def state_file(home: Path, folder: Path, caller: Sequence[str]) -> Path:

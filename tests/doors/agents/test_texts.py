@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from recollect.doors.agents import json_text, passage, toml_text
-from recollect.transfer.markdown import PASSAGE_END
+from recollect.transfer.installed_passage import PASSAGE_END
 
 ENTRY = {"type": "stdio", "command": "/opt/recollect", "args": ["mcp"], "env": {"RECOLLECT_HOME": 'C:\\a "b"'}}
 JSON = {

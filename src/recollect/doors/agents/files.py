@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import stat
-import uuid
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from recollect.errors import InvalidInput, RecollectError
+from recollect.private_files import replace_file
 
 _MOST: Final = 64 * 2**20  # bytes
 _BACKUP: Final = ".recollect-backup"
@@ -62,16 +61,5 @@ def write(file: Path, content: bytes | None, like: Path | None = None, *, privat
 
 def _replace(file: Path, content: bytes, like: Path, *, private: bool) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    new = file.with_name(f".{file.name}.{uuid.uuid4().hex[:8]}")
-    handle = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600 if private else 0o666)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-            stream.flush()
-            os.fsync(stream.fileno())
-        if like.exists():
-            new.chmod(stat.S_IMODE(like.stat().st_mode))
-        new.replace(file)
-    except OSError:
-        new.unlink(missing_ok=True)
-        raise
+    mode = stat.S_IMODE(like.stat().st_mode) if like.exists() else 0o600 if private else None
+    replace_file(file, [content], mode=mode, durable=True)

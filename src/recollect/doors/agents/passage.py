@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from recollect.transfer.markdown import PASSAGE, PASSAGE_BEGIN, PASSAGE_END
+from recollect.transfer.installed_passage import PASSAGE, PASSAGE_BEGIN, PASSAGE_END
 
 BEGIN: Final = "<!-- recollect:begin (`recollect uninstall AGENT` removes this passage) -->"
 TEXT: Final = """\

@@ -11,7 +11,7 @@ from recollect.domain.transfer import ImportFormat
 from recollect.doors.hook_events import CONTRACTS, arguments, cut, opened, says_failure, text_of, unwrapped
 from recollect.text.prompts import MARKS, REMINDER, is_typed, is_typed_entry
 from recollect.text.separators import gap
-from recollect.transfer.conversations import BY_CODEX
+from recollect.transfer.codex_transcript import BY_CODEX
 from recollect.transfer.reading import Unreadable, lines, object_of
 
 

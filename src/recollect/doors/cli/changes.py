@@ -30,7 +30,7 @@ from recollect.doors.cli.render import print_line
 from recollect.doors.serializers import agent_json
 from recollect.errors import InvalidInput, NotFound, RecollectError, SecretFound, relayed
 from recollect.settings import Settings
-from recollect.transfer.markdown import front_matter
+from recollect.transfer.markdown_sections import front_matter
 
 _SHOWN: Final = 5
 _HIDE: Final = "memory_forget"

@@ -13,10 +13,11 @@ from recollect.doors.cli.exit_codes import opened
 from recollect.doors.cli.options import EVERY_LEVEL
 from recollect.errors import InvalidInput, NotFound
 from recollect.settings import Settings
+from recollect.transfer.export_file import save
+from recollect.transfer.export_page import pages
 from recollect.transfer.formats import WRITERS
 from recollect.transfer.import_client import Import
 from recollect.transfer.import_paths import find_files
-from recollect.transfer.recollect_jsonl import pages, save
 
 
 def move_all(settings: Settings, old: str) -> int:

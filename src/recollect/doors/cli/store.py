@@ -18,11 +18,11 @@ import typer
 from pydantic import ValidationError
 
 import recollect
-from recollect import __version__, projects
+from recollect import __version__, project_files
 from recollect.client import launch
 from recollect.client.connection import ServerConnection
 from recollect.client.daemon import Client
-from recollect.client.server import persistently
+from recollect.client.transport import persistently
 from recollect.domain.lifecycle import LifecycleSettings
 from recollect.domain.results import Check
 from recollect.domain.review import WaitingPage
@@ -162,8 +162,8 @@ def _project_checks(here: LifecycleSettings) -> list[Check]:
         folder = Path.cwd()
     except OSError:  # the working folder is gone, or may not be looked at
         return []
-    if vain := "; ".join(projects.without_effect(folder, partial(_refusal, here))):
-        names = ", ".join(projects.NAMES)
+    if vain := "; ".join(project_files.without_effect(folder, partial(_refusal, here))):
+        names = ", ".join(project_files.NAMES)
         advice = f"In recollect.toml, or [tool.recollect] of pyproject.toml, a project can set: {names}."
         return [Check("project settings", False, vain, advice)]
     return []
@@ -176,14 +176,14 @@ def _refusal(here: LifecycleSettings, name: str, value: object) -> str:
         project = LifecycleSettings.model_validate({name: text})
     except ValidationError as error:
         return error.errors()[0]["msg"]
-    if filters := ", ".join(project.off & projects.FILTERS):
+    if filters := ", ".join(project.off & project_files.FILTERS):
         return f"a project cannot turn {filters} off"
     asked, own = getattr(project, name), getattr(here, name)
-    if name == "ask" and projects.ASKING.index(asked) > projects.ASKING.index(own):
+    if name == "ask" and project_files.ASKING.index(asked) > project_files.ASKING.index(own):
         return f"a project can only lower it, from {own}"
-    if name in projects.NO_MORE and asked > own:
+    if name in project_files.NO_MORE and asked > own:
         return "a project can only turn it off" if isinstance(own, bool) else f"a project can only lower it, from {own}"
-    return f"a project can only raise it, from {own}" if name in projects.NO_LESS and asked < own else ""
+    return f"a project can only raise it, from {own}" if name in project_files.NO_LESS and asked < own else ""
 
 
 def _daemon_check(settings: Settings) -> Check:

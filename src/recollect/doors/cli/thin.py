@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from recollect import __version__, environment
 from recollect.client.daemon import Client, running_at
-from recollect.client.server import Lost, persistently
+from recollect.client.transport import Lost, persistently
 from recollect.doors.cli.patience import told_after_a_second
 from recollect.errors import InvalidInput, RecollectError
 from recollect.text.utf8 import fault, fault_of_text

@@ -41,10 +41,11 @@ from recollect.errors import InvalidInput, SecretFound, StoreUnusable
 from recollect.projects import find_project
 from recollect.sessions.observations.origins import read_outside
 from recollect.settings import Settings
+from recollect.transfer.export_file import save
+from recollect.transfer.export_page import pages
 from recollect.transfer.formats import HEAD, WRITERS, detect, recognised
 from recollect.transfer.import_client import FileImport, Import
 from recollect.transfer.import_paths import FoundFile, FoundPaths, find_files, name_of
-from recollect.transfer.recollect_jsonl import pages, save
 from recollect.transfer.transcripts import requests_of
 from recollect.transfer.watching import Vault, state_file
 

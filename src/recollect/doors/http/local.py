@@ -45,7 +45,8 @@ from recollect.doors.web import AS_ARGUMENT, PAGE
 from recollect.doors.web.entry import Browser
 from recollect.errors import Forbidden, InvalidInput, ModelMismatch, RecollectError, Unauthorized
 from recollect.memory.upkeep import reindex
-from recollect.projects import NAMES, former_names
+from recollect.project_files import NAMES
+from recollect.projects import former_names
 from recollect.sessions.project_settings import narrowed, settings_in
 from recollect.settings import Settings
 from recollect.text.prompts import is_typed_by_transcript

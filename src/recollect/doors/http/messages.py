@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from starlette.requests import Request
 from starlette.responses import Response
 
-from recollect.client.server import KEY
+from recollect.client.transport import KEY
 from recollect.errors import InvalidInput, RecollectError, StoreUnusable, TooManyRequests, Unauthorized, not_utf8
 
 log = logging.getLogger(__name__)

@@ -57,8 +57,8 @@ from recollect.doors.http.metrics import CONTENT_TYPE, Metrics, timed
 from recollect.doors.http.openapi import parameter
 from recollect.doors.serializers import wire_bytes
 from recollect.doors.web.entry import Browser
-from recollect.environment import is_loopback
 from recollect.errors import Forbidden, InvalidInput, TooManyRequests, Unauthorized
+from recollect.server_url import is_loopback
 from recollect.sessions.project_settings import narrowed
 from recollect.settings import Settings
 from recollect.store.sql.database import confirmed_by

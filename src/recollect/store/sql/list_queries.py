@@ -30,6 +30,10 @@ _SEPARATOR: Final = "_"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 
+_used = func.coalesce(tables.usage.c.accessed_count, 0) + func.coalesce(tables.usage.c.recalled_count, 0)
+_CREATED: Final = (_memory.created_at, _memory.id)
+_UPDATED: Final = (_memory.updated_at, _memory.id)
+
 
 class _Sorting(NamedTuple):
     """The columns of an order, whether all of them fall, and how their values are read; `moves`: writes change it."""
@@ -49,9 +53,6 @@ def _instant(text: str) -> datetime:
     return _EPOCH + int(text) * _MICROSECOND
 
 
-_used = func.coalesce(tables.usage.c.accessed_count, 0) + func.coalesce(tables.usage.c.recalled_count, 0)
-_CREATED: Final = (_memory.created_at, _memory.id)
-_UPDATED: Final = (_memory.updated_at, _memory.id)
 _ORDERS: Final[dict[Order, _Sorting]] = {
     Order.NEWEST: _Sorting(_CREATED, True, (_instant, int)),
     Order.OLDEST: _Sorting(_CREATED, False, (_instant, int)),

@@ -35,6 +35,7 @@ from recollect.store.entries import Chunk, UnembeddedMemory
 from recollect.store.sql import mapping, store_metadata, tables
 from recollect.store.sql.child_tables import held_memories, mark_embedded, replace_chunks, replace_entities
 from recollect.store.sql.column_types import UtcDateTime
+from recollect.store.sql.consolidation import SqlConsolidation
 from recollect.store.sql.database import Database
 from recollect.store.sql.dialect import Dialect
 from recollect.store.sql.expressions import Listed, any_of
@@ -43,7 +44,6 @@ from recollect.store.sql.list_queries import SqlListQueries
 from recollect.store.sql.moments import SqlMoments
 from recollect.store.sql.overview import CountedViews, SqlOverview
 from recollect.store.sql.reviews import SqlReviews
-from recollect.store.sql.sessions import SqlConsolidation
 from recollect.store.sql.statements import count, in_batches, insert_all, select_in
 from recollect.store.sql.tables import memory
 from recollect.store.sql.visibility import (

@@ -16,14 +16,16 @@ from recollect.domain.enums import Sensitivity, strictest
 from recollect.domain.results import KEPT_AS, Memory, Outcome, WriteStatus
 from recollect.domain.search import View
 from recollect.domain.transfer import MemoryLink, MemoryState
-from recollect.engines.chat import Judgement
+from recollect.engines.reconcile import Judgement
 from recollect.errors import InvalidInput, NotFound
 from recollect.store.entries import Entry, ImportedMemory
 from recollect.store.sql import child_tables, mapping, moments, store_metadata
 from recollect.store.sql.column_types import QUARANTINED, WITHDRAWN
+from recollect.store.sql.consolidation import ConsolidationWriting
+from recollect.store.sql.decisions import DecisionWriting
 from recollect.store.sql.fact_writing import FactWriting
 from recollect.store.sql.reviews import ReviewWriting, taken_by
-from recollect.store.sql.sessions import ConsolidationWriting, forget_texts, forget_words
+from recollect.store.sql.sessions import forget_texts, forget_words
 from recollect.store.sql.statements import count, in_batches, insert_all
 from recollect.store.sql.tables import held, label, level_of, memory, moment, outbox, request_outcome, usage, vector
 from recollect.store.sql.transaction import origin
@@ -44,7 +46,7 @@ _JOURNALLED: Final = frozenset(("importance", "confidence", "trust", "fact_type"
 """The fields of which the journal tells both values: none of them is a text, which has to be gone once forgotten."""
 
 
-class Writing(FactWriting, ConsolidationWriting, ReviewWriting):
+class Writing(FactWriting, ConsolidationWriting, DecisionWriting, ReviewWriting):
     """Writes memories in one open transaction."""
 
     def previous_outcome(self, operation: str, request_id: str) -> Outcome | None:

@@ -47,6 +47,9 @@ _PATIENCE = 20.0  # seconds for one answer of a server
 _PORTS = {"http": 8000, "https": 443}
 _MAKING = threading.Lock()  # held while a client of a server is made
 
+_M_MMAP_THRESHOLD = -3  # of glibc's mallopt
+_LARGE = 64 * 1024
+
 
 class ChromaCollections(ABC):
     """The collections of one store, wherever Chroma runs: a `VectorIndex`.
@@ -407,10 +410,6 @@ def _persistent(folder: Path) -> ClientAPI:
     except BaseException:  # whatever it was, chromadb would hand out the half-started system for this folder again
         SharedSystemClient._identifier_to_system.pop(str(folder), None)
         raise
-
-
-_M_MMAP_THRESHOLD = -3  # of glibc's mallopt
-_LARGE = 64 * 1024
 
 
 @cache

@@ -10,6 +10,7 @@ from alembic import context
 from recollect.store.sql import tables
 from recollect.store.sql.database import Database
 
+database: Database = context.config.attributes["database"]
 BY_DIALECT = {
     "table": ("memory_text", "memory_trigram", "word_trigram", "text_length", "text_size", "posting"),
     "column": ("text_vector", "text_length"),
@@ -23,7 +24,6 @@ def include_object(_: Any, name: str | None, kind: str, *_rest: Any) -> bool:
     return not (name is not None and name.startswith(BY_DIALECT.get(kind, ())))
 
 
-database: Database = context.config.attributes["database"]
 with warnings.catch_warnings(), database.exclusive() as connection:
     warnings.filterwarnings("ignore", ".*expression-based index")
     context.configure(

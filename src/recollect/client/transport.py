@@ -1,0 +1,162 @@
+"""One HTTP request to a process of ours with nothing but the standard library, and the one rule for asking again."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import socket
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, suppress
+from typing import Any, Final, TypeVar
+from urllib.parse import urlencode
+
+from recollect.errors import RecollectError, TooManyRequests
+
+SILENCE = 20.0  # seconds in which one that works says something
+KEY = "Idempotency-Key"
+"""The header under which a request takes effect once, however often it is sent."""
+_EVENTS = "text/event-stream"
+_DATA = b"data:"
+_ATTEMPTS: Final = 6
+_PAUSE: Final = 0.1  # seconds, once more of them before each further attempt
+_LONGEST_PAUSE: Final = 20.0
+
+Headers = Mapping[str, str]
+
+Answer = TypeVar("Answer")
+
+
+class Lost(RecollectError):
+    """The other side did not answer: what was asked may be asked again under the same id.
+
+    `sent` says whether it may have taken the request, `pause` in how many seconds it wants to be asked again.
+    """
+
+    sent = True
+    pause = 0.0
+
+    def lasting(self) -> RecollectError:
+        """Return the error of a side that was lost again and again."""
+        return self
+
+
+def persistently(ask: Callable[[], Answer], *, keyed: bool = True) -> Answer:
+    """Return what `ask` returns, which is asked again when the other side is lost or wants no more just now.
+
+    What carries no key is asked again only where it did not arrive. Raises the last error.
+    """
+    last: RecollectError
+    for attempt in range(_ATTEMPTS):
+        try:
+            return ask()
+        except Lost as lost:
+            pause, last = max(lost.pause, _PAUSE * attempt), lost.lasting()
+            if pause > _LONGEST_PAUSE or (lost.sent and not keyed):
+                raise
+        except TooManyRequests as busy:
+            pause, last = busy.retry_after, busy
+            if pause > _LONGEST_PAUSE:
+                raise
+        if attempt + 1 < _ATTEMPTS:
+            time.sleep(pause)
+    raise last
+
+
+class Link(ABC):
+    """Requests to one other side. Each has a connection of its own, so that threads share nothing."""
+
+    def stream(
+        self, path: str, message: dict[str, Any], headers: Headers, started: Callable[[Callable[[], None]], None]
+    ) -> Iterator[dict[str, Any]]:
+        """Send one message of MCP and yield the messages of its answer as they come; raise as `post` does.
+
+        `started` is given what breaks it off from another thread. One that works sends signs of life meanwhile.
+        """
+        with self._answering(), closing(self._connection(SILENCE)) as connection:
+            self._connect(connection)
+            link = connection.sock
+            started(lambda: _break_off(link))
+            self._send(connection, path, message, {"Accept": f"application/json, {_EVENTS}"} | dict(headers))
+            response = connection.getresponse()
+            if response.headers.get_content_type() == _EVENTS:
+                for line in response:
+                    if line.startswith(_DATA) and line[len(_DATA) :].strip():
+                        yield dict(read_json(line[len(_DATA) :]))
+                return
+            payload = self._payload(response)
+            if not (isinstance(payload, dict) and "jsonrpc" in payload):
+                self._check(response, payload)
+                raise ValueError("the answer is no message of MCP")
+            yield payload
+
+    def _exchange(
+        self,
+        path: str,
+        body: dict[str, Any] | None,
+        timeout: float,
+        headers: Headers,
+        wait: Callable[[http.client.HTTPConnection], None] = lambda _: None,
+    ) -> Any:
+        """Send one request and return the answer, a JSON object or array; without a body it is a GET."""
+        with self._answering(), closing(self._connection(timeout)) as connection:
+            self._connect(connection)
+            self._send(connection, path, body, headers)
+            wait(connection)
+            response = connection.getresponse()
+            payload = self._payload(response)
+        self._check(response, payload)
+        return payload
+
+    def _send(
+        self, connection: http.client.HTTPConnection, path: str, body: dict[str, Any] | None, headers: Headers
+    ) -> None:
+        all_headers = self._headers() | {"Content-Type": "application/json"} | dict(headers)
+        content = None if body is None else json.dumps(body)
+        with suppress(ConnectionError):  # it may have refused the head, answered and closed before the body
+            connection.request("GET" if body is None else "POST", self._target(path), content, all_headers)
+
+    def _connect(self, connection: http.client.HTTPConnection) -> None:
+        connection.connect()
+
+    def _target(self, path: str) -> str:
+        return path
+
+    def _payload(self, response: http.client.HTTPResponse) -> Any:
+        return read_json(response.read())
+
+    @abstractmethod
+    def _headers(self) -> dict[str, str]:
+        """Return what each request carries."""
+
+    @abstractmethod
+    def _connection(self, timeout: float) -> http.client.HTTPConnection:
+        """Return a connection that is not open yet."""
+
+    @abstractmethod
+    def _answering(self) -> AbstractContextManager[None]:
+        """Raise an error that is `Lost` for whatever goes wrong with the connection."""
+
+    @abstractmethod
+    def _check(self, response: http.client.HTTPResponse, payload: Any) -> None:
+        """Raise the error that an answer reports."""
+
+
+def at(path: str, **asked: str | Sequence[str]) -> str:
+    """Return a path with what it is asked for behind `?`; what is empty is left out."""
+    words = urlencode({name: value for name, value in asked.items() if value}, doseq=True)
+    return f"{path}?{words}" if words else path
+
+
+def read_json(text: bytes) -> Any:
+    """Return a JSON object or array; raise `ValueError` for anything else."""
+    payload = json.loads(text)
+    if not isinstance(payload, dict | list):
+        raise ValueError("the answer is neither an object nor an array")
+    return payload
+
+
+def _break_off(link: socket.socket) -> None:
+    with suppress(OSError):  # it has ended by itself
+        link.shutdown(socket.SHUT_RDWR)

@@ -1,0 +1,71 @@
+"""The `conversations.json` of a ChatGPT export: trees of messages, of which the branch that is shown is read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, BinaryIO, Final
+
+from recollect.domain.enums import Scope
+from recollect.domain.transfer import ImportItem, Problem
+from recollect.transfer.conversations import ASSISTANT, SPEAKERS, Conversation
+from recollect.transfer.json_stream import objects
+from recollect.transfer.reading import Unreadable, items_of
+
+_SPOKEN: Final = ("text", "multimodal_text")
+
+
+def read_chatgpt(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
+    """Yield each message of user and assistant, conversation by conversation; raise `Unreadable` for broken JSON."""
+    return items_of(objects(source, name, "conversation"), _messages)
+
+
+def _messages(found: dict[str, Any], where: str) -> Iterator[ImportItem]:
+    mapping = found.get("mapping")
+    if not isinstance(mapping, dict):
+        raise Unreadable("It is no conversation: it has no `mapping`.")
+    session = str(found.get("conversation_id") or found.get("id") or found.get("create_time") or where)
+    talk = Conversation("chatgpt", session, str(found.get("title") or ""), scope=Scope.PERSONAL)
+    for number, node in _branch(mapping, found.get("current_node")):
+        message = node.get("message")
+        if (
+            isinstance(message, dict)
+            and (speaker := _speaker(message))
+            and (text := _chatgpt_text(message.get("content")))
+        ):
+            yield from talk.message(message.get("id") or number, speaker, text, message.get("create_time"), where)
+
+
+def _branch(mapping: dict[str, Any], last: object) -> list[tuple[str, dict[str, Any]]]:
+    """Return the messages from the first to the `last` one; where that is not there, to the one that was made last."""
+    nodes = {number: node for number, node in mapping.items() if isinstance(node, dict)}
+    if last not in nodes:
+        parents = {node.get("parent") for node in nodes.values() if isinstance(node.get("parent"), str)}
+        last = max((one for one in nodes if one not in parents), key=lambda one: _made(nodes[one]), default=None)
+    found: dict[str, dict[str, Any]] = {}
+    while isinstance(last, str) and last in nodes and last not in found:
+        found[last] = nodes[last]
+        last = nodes[last].get("parent")
+    return list(found.items())[::-1]
+
+
+def _made(node: dict[str, Any]) -> float:
+    message = node.get("message")
+    made = message.get("create_time") if isinstance(message, dict) else None
+    return float(made) if isinstance(made, int | float) else 0.0
+
+
+def _speaker(message: dict[str, Any]) -> str | None:
+    """Return who says a message to whom it is shown; None for what tools and the program itself say."""
+    author, about = message.get("author"), message.get("metadata")
+    speaker = SPEAKERS.get(str(author.get("role"))) if isinstance(author, dict) else None
+    hidden = isinstance(about, dict) and about.get("is_visually_hidden_from_conversation")
+    to_a_tool = speaker == ASSISTANT and message.get("recipient") not in (None, "all")
+    return None if hidden or to_a_tool else speaker
+
+
+def _chatgpt_text(content: object) -> str:
+    if not isinstance(content, dict) or content.get("content_type") not in _SPOKEN:
+        return ""
+    parts = content.get("parts")
+    said = [one.strip() for one in parts if isinstance(one, str)] if isinstance(parts, list) else []
+    return "\n\n".join(filter(None, said))

@@ -1,0 +1,80 @@
+"""The `memory.json` of the MCP reference server: entities with observations become memories, relations facts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, BinaryIO, Final
+
+from recollect.domain.transfer import ImportItem, ItemKind, Problem
+from recollect.transfer.reading import (
+    LONGEST_KEY,
+    Unreadable,
+    document,
+    items_of,
+    labels,
+    lines,
+    parsed,
+    set_only,
+    time_of,
+)
+
+_HEAD: Final = 65_536
+
+
+def read_graph(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
+    """Yield what the file holds: line by line, or as one object with both lists; raise `Unreadable` for any other."""
+    whole = b'"entities"' in source.read(_HEAD)
+    source.seek(0)
+    names = Counter[str]()
+
+    def item(line: dict[str, Any], where: str) -> Iterator[ImportItem]:
+        if line.get("type") == "relation":
+            parts = {"subject": line.get("from"), "predicate": line.get("relationType"), "object": line.get("to")}
+            times = set_only({"created_at": time_of(line.get("createdAt"))})
+            yield ImportItem(kind=ItemKind.FACT, where=where, fields=parts | times)
+        elif line.get("type") == "entity":
+            fields = _entity(line)
+            names[fields["key"]] += 1
+            if names[fields["key"]] > 1:  # so that none of two entities of one name overwrites the other
+                fields["key"] += f"~{names[fields['key']]}"
+            yield ImportItem(kind=ItemKind.MEMORY, where=where, fields=fields)
+        else:
+            raise Unreadable("Its `type` is neither `entity` nor `relation`.")
+
+    return items_of(_graph(parsed(document(source)), name) if whole else lines(source, name), item)
+
+
+def _graph(graph: Any, name: str) -> Iterator[tuple[str, Any]]:
+    for kind, plural in (("entity", "entities"), ("relation", "relations")):
+        found = graph.get(plural, []) if isinstance(graph, dict) else None
+        if not isinstance(found, list):
+            raise Unreadable(f"`{plural}` is no list.")
+        for number, one in enumerate(found, 1):
+            yield f"{name}, {kind} {number}", one | {"type": kind} if isinstance(one, dict) else one
+
+
+def _entity(line: dict[str, Any]) -> dict[str, Any]:
+    entity, kind = line.get("name"), line.get("entityType")
+    if not isinstance(entity, str) or not entity.strip():
+        raise Unreadable("The entity has no name.")
+    about = f" ({kind})" if isinstance(kind, str) and kind.strip() else ""
+    held = line.get("observations")
+    observations = [text for one in (held if isinstance(held, list) else [held]) if (text := _observed(one))]
+    fields = {
+        "content": "\n".join([f"{entity.strip()}{about}", *(f"- {one}" for one in observations)]),
+        "key": f"entity:{' '.join(entity.split())}"[:LONGEST_KEY],
+        "fact_type": "entity",
+        "title": entity.strip()[:500],
+        "tags": labels([kind]),
+        "created_at": time_of(line.get("createdAt")),
+        "updated_at": time_of(line.get("updatedAt")),
+    }
+    return set_only(fields)
+
+
+def _observed(one: object) -> str:
+    """Read an observation: a text, or in the server's descendants an object that holds it."""
+    if isinstance(one, dict):
+        one = one.get("content") or one.get("text")
+    return one.strip() if isinstance(one, str) else ""
