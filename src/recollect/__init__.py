@@ -57,6 +57,9 @@ if TYPE_CHECKING:
     from recollect.doors.python import connect as connect
     from recollect.doors.python import connect_async as connect_async
     from recollect.errors import RecollectError as RecollectError
+    from recollect.memory.aliases import memory_recall as memory_recall
+    from recollect.memory.aliases import memory_remember as memory_remember
+    from recollect.memory.aliases import memory_store as memory_store
     from recollect.memory.facts import forget_fact as forget_fact
     from recollect.memory.facts import query_facts as query_facts
     from recollect.memory.facts import store_fact as store_fact
@@ -74,12 +77,9 @@ if TYPE_CHECKING:
     from recollect.memory.reads import search_by_concept as search_by_concept
     from recollect.memory.reads import search_by_file as search_by_file
     from recollect.memory.reads import stats as stats
-    from recollect.memory.remember import memory_recall as memory_recall
-    from recollect.memory.remember import memory_remember as memory_remember
-    from recollect.memory.remember import memory_store as memory_store
     from recollect.memory.remember import remember as remember
-    from recollect.memory.remember import update_memory as update_memory
     from recollect.memory.summaries import summarize_old as summarize_old
+    from recollect.memory.update import update_memory as update_memory
     from recollect.memory.upkeep import reindex as reindex
     from recollect.memory.upkeep import rescan as rescan
     from recollect.search.recall import recall as recall
@@ -106,14 +106,16 @@ _NAMES = {
     "recollect.domain.review": "Rescanned",
     "recollect.doors.python": "AsyncConnection connect connect_async",
     "recollect.errors": "RecollectError",
+    "recollect.memory.aliases": "memory_recall memory_remember memory_store",
     "recollect.memory.facts": "forget_fact query_facts store_fact",
     "recollect.memory.forget": "forget memory_forget purge_expired restore_memory",
     "recollect.memory.reads": """
         doctor find_similar format_for_prompt get_memory get_timeline history list_memories search_by_concept
         search_by_file stats
     """,
-    "recollect.memory.remember": "memory_recall memory_remember memory_store remember update_memory",
+    "recollect.memory.remember": "remember",
     "recollect.memory.summaries": "summarize_old",
+    "recollect.memory.update": "update_memory",
     "recollect.memory.upkeep": "reindex rescan",
     "recollect.search.recall": "recall",
     "recollect.settings": "Settings",

@@ -22,7 +22,7 @@ from recollect.errors import InvalidInput
 from recollect.memory.facts import query_facts, store_fact
 from recollect.memory.forget import forget, memory_forget, purge_expired
 from recollect.memory.reads import history
-from recollect.memory.remember import update_memory
+from recollect.memory.update import update_memory
 from stores import open_app
 
 pytestmark = pytest.mark.slow

@@ -9,6 +9,7 @@ from recollect.app import App
 from recollect.domain import calendar
 from recollect.domain.requests import Caller
 from recollect.domain.verbs import BY_NAME, PARTS
+from recollect.memory.aliases import memory_recall, memory_remember, memory_store
 from recollect.memory.facts import forget_fact, query_facts, store_fact
 from recollect.memory.forget import forget, memory_forget, purge_expired, restore_memory
 from recollect.memory.inbox import decide, drop_source_rule, inbox, source_rules
@@ -26,8 +27,9 @@ from recollect.memory.reads import (
     search_by_file,
     stats,
 )
-from recollect.memory.remember import memory_recall, memory_remember, memory_store, remember, update_memory
+from recollect.memory.remember import remember
 from recollect.memory.summaries import summarize_old
+from recollect.memory.update import update_memory
 from recollect.memory.upkeep import rescan
 from recollect.memory.withdraw import undo_withdrawal, withdraw
 from recollect.search.recall import recall, recall_compact
