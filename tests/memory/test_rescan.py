@@ -19,7 +19,7 @@ from recollect.domain.lifecycle import Decision, Observation
 from recollect.domain.requests import Inspect, Rescan, SoftForget
 from recollect.errors import NotFound, SecretFound
 from recollect.memory.forget import memory_forget, restore_memory
-from recollect.memory.reads import doctor, history
+from recollect.memory.reports import doctor, history
 from recollect.memory.upkeep import rescan
 from recollect.store.sql.database import Database, open_file
 

@@ -39,8 +39,8 @@ from recollect.domain.results import Memory
 from recollect.errors import InvalidInput, NotFound
 from recollect.memory.facts import store_fact
 from recollect.memory.forget import forget
-from recollect.memory.reads import find_similar
 from recollect.memory.remember import remember
+from recollect.memory.similar import find_similar
 from recollect.prompt.fence import permitted
 from recollect.search.recall import project_of, widened
 from recollect.search.visibility import parse_id, unfiltered
