@@ -17,11 +17,11 @@ from recollect.errors import Conflict, Forbidden, InvalidInput, NotFound, Secret
 from recollect.gate import clear
 from recollect.memory import duplicates
 from recollect.memory.describe import describe_later
+from recollect.memory.embed import embed_missed
 from recollect.memory.prepare_write import (
     MASKED,
     PreparedDraft,
     clear_or_journal,
-    embed_missed,
     entry_for,
     evict_surplus,
     kept_note,

@@ -34,7 +34,7 @@ from functools import partial
 from pathlib import Path
 
 from recollect.engines.embedder import Embedder
-from recollect.memory.prepare_write import chunks_of, embed_pending, stamps_of
+from recollect.memory.embed import chunks_of, embed_pending, stamps_of
 from recollect.store.entries import Chunk
 from recollect.text.entities import entities
 from recollect.text.speaker_names import words_of

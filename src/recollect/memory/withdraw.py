@@ -22,6 +22,7 @@ from recollect.domain.review import UndoWithdrawal, Withdraw, Withdrawn
 from recollect.errors import NotFound
 from recollect.gate import clear
 from recollect.memory import duplicates
+from recollect.memory.embed import chunks_of, is_long
 from recollect.memory.grounding import (
     IN_SHORT,
     beginning,
@@ -33,16 +34,7 @@ from recollect.memory.grounding import (
     quotable,
     quotes,
 )
-from recollect.memory.prepare_write import (
-    EmbeddingNeeded,
-    Embeddings,
-    PreparedDraft,
-    chunks_of,
-    draft_of,
-    entry_for,
-    is_long,
-    prepare,
-)
+from recollect.memory.prepare_write import EmbeddingNeeded, Embeddings, PreparedDraft, draft_of, entry_for, prepare
 from recollect.memory.reconcile import expired
 from recollect.memory.summaries import MOST_NAMED, session_key
 from recollect.search.visibility import allowed_levels, parse_id

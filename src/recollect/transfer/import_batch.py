@@ -11,7 +11,8 @@ from recollect.domain.enums import Sensitivity
 from recollect.domain.origin import APPROVED, Authority, Origin, SaidBy, before_stamps, least
 from recollect.domain.requests import Caller, MemoryFields
 from recollect.domain.results import Memory
-from recollect.memory.prepare_write import PreparedDraft, chunks_of, entry_for
+from recollect.memory.embed import chunks_of
+from recollect.memory.prepare_write import PreparedDraft, entry_for
 from recollect.memory.reconcile import expired
 from recollect.memory.review import NEW_SOURCE, decided_of, outranks
 from recollect.store.entries import Chunk, ImportedMemory
@@ -42,7 +43,8 @@ from recollect.domain.transfer import (
 )
 from recollect.errors import RecollectError
 from recollect.gate import Cleared
-from recollect.memory.prepare_write import chunks_of_each, evict_surplus
+from recollect.memory.embed import chunks_of_each
+from recollect.memory.prepare_write import evict_surplus
 from recollect.search.visibility import levels_with, parse_id
 from recollect.store.entries import FactEntry
 from recollect.transfer.import_paths import Checks
