@@ -30,7 +30,7 @@ from recollect.doors.web import words as page_words
 from recollect.engines import chat
 from recollect.engines.embedding.tokens import Tokens
 from recollect.errors import RecollectError
-from recollect.memory import grounding, reconcile
+from recollect.memory import condense, grounding, reconcile
 from recollect.prompt import neutral, orders
 from recollect.search import budget, everything, parse, passages, typed_dates, unasked, versions
 from recollect.sessions import boundaries, memorability
@@ -211,9 +211,9 @@ MEMORY: dict[str, Reader] = {
     "says all": lambda text: reconcile.says_all(text, text[: len(text) // 2]),
     "merged": lambda text: reconcile.merged(text[: len(text) // 2], text[len(text) // 2 :]),
     "grounded": lambda text: grounding.is_grounded(text[:500], text),
-    "quoted in a summary": lambda text: grounding.cited(text),
-    "with an overview": lambda text: grounding.with_overview(text, "a"),
-    "retitled": lambda text: grounding.retitled(text, {"a": "b"}),
+    "quoted in a summary": lambda text: condense.cited(text),
+    "with an overview": lambda text: condense.with_overview(text, "a"),
+    "retitled": lambda text: condense.retitled(text, {"a": "b"}),
 }
 SESSIONS: dict[str, Reader] = {
     "prompt": prompted,

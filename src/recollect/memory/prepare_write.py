@@ -18,8 +18,8 @@ from recollect.domain.requests import Caller, Draft, MemoryFields
 from recollect.domain.results import Entity, Memory, Outcome
 from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable, SecretFound
 from recollect.gate import Cleared, clear, masked
+from recollect.memory.condense import day, labels_of, quotable, quotes
 from recollect.memory.embed import chunks_of, embed_missed, is_long
-from recollect.memory.grounding import day, labels_of, quotable, quotes
 from recollect.memory.reconcile import expired, lapsed, reinforced
 from recollect.store.entries import Chunk, Entry
 from recollect.text import layers

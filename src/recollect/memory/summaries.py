@@ -22,8 +22,8 @@ from recollect.domain.results import Memory, Summarized
 from recollect.domain.search import View
 from recollect.errors import SecretFound
 from recollect.gate import clear
+from recollect.memory.condense import IN_SHORT, MOST, condensed, kept_fields, may_condense, quotable, quotes
 from recollect.memory.describe import sum_up_later
-from recollect.memory.grounding import IN_SHORT, MOST, condensed, kept_fields, may_condense, quotable, quotes
 from recollect.memory.prepare_write import (
     Embeddings,
     PreparedDraft,

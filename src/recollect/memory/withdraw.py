@@ -22,8 +22,7 @@ from recollect.domain.review import UndoWithdrawal, Withdraw, Withdrawn
 from recollect.errors import NotFound
 from recollect.gate import clear
 from recollect.memory import duplicates
-from recollect.memory.embed import chunks_of, is_long
-from recollect.memory.grounding import (
+from recollect.memory.condense import (
     IN_SHORT,
     beginning,
     day,
@@ -34,6 +33,7 @@ from recollect.memory.grounding import (
     quotable,
     quotes,
 )
+from recollect.memory.embed import chunks_of, is_long
 from recollect.memory.prepare_write import EmbeddingNeeded, Embeddings, PreparedDraft, draft_of, entry_for, prepare
 from recollect.memory.reconcile import expired
 from recollect.memory.summaries import MOST_NAMED, session_key
