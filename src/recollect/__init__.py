@@ -73,15 +73,15 @@ if TYPE_CHECKING:
     from recollect.memory.listing import search_by_concept as search_by_concept
     from recollect.memory.listing import search_by_file as search_by_file
     from recollect.memory.prompt import format_for_prompt as format_for_prompt
+    from recollect.memory.reindex import reindex as reindex
     from recollect.memory.remember import remember as remember
     from recollect.memory.reports import doctor as doctor
     from recollect.memory.reports import history as history
     from recollect.memory.reports import stats as stats
+    from recollect.memory.rescan import rescan as rescan
     from recollect.memory.similar import find_similar as find_similar
     from recollect.memory.summaries import summarize_old as summarize_old
     from recollect.memory.update import update_memory as update_memory
-    from recollect.memory.upkeep import reindex as reindex
-    from recollect.memory.upkeep import rescan as rescan
     from recollect.search.recall import recall as recall
     from recollect.settings import Settings as Settings
     from recollect.wiring import backup as backup
@@ -111,12 +111,13 @@ _NAMES = {
     "recollect.memory.forget": "forget memory_forget purge_expired restore_memory",
     "recollect.memory.listing": "get_memory get_timeline list_memories search_by_concept search_by_file",
     "recollect.memory.prompt": "format_for_prompt",
+    "recollect.memory.reindex": "reindex",
     "recollect.memory.remember": "remember",
     "recollect.memory.reports": "doctor history stats",
+    "recollect.memory.rescan": "rescan",
     "recollect.memory.similar": "find_similar",
     "recollect.memory.summaries": "summarize_old",
     "recollect.memory.update": "update_memory",
-    "recollect.memory.upkeep": "reindex rescan",
     "recollect.search.recall": "recall",
     "recollect.settings": "Settings",
     "recollect.wiring": "backup open_app restore",

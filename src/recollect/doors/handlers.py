@@ -18,10 +18,10 @@ from recollect.memory.move import bury, move_memory, pin, promote, unbury, unpin
 from recollect.memory.prompt import format_for_prompt
 from recollect.memory.remember import remember
 from recollect.memory.reports import count_projects, doctor, history, stats
+from recollect.memory.rescan import rescan
 from recollect.memory.similar import find_similar
 from recollect.memory.summaries import summarize_old
 from recollect.memory.update import update_memory
-from recollect.memory.upkeep import rescan
 from recollect.memory.withdraw import undo_withdrawal, withdraw
 from recollect.search.recall import recall, recall_compact
 from recollect.search.visibility import with_ids
