@@ -66,7 +66,6 @@ if TYPE_CHECKING:
     from recollect.memory.forget import forget as forget
     from recollect.memory.forget import memory_forget as memory_forget
     from recollect.memory.forget import purge_expired as purge_expired
-    from recollect.memory.forget import restore_memory as restore_memory
     from recollect.memory.listing import get_memory as get_memory
     from recollect.memory.listing import get_timeline as get_timeline
     from recollect.memory.listing import list_memories as list_memories
@@ -79,6 +78,7 @@ if TYPE_CHECKING:
     from recollect.memory.reports import history as history
     from recollect.memory.reports import stats as stats
     from recollect.memory.rescan import rescan as rescan
+    from recollect.memory.restore import restore_memory as restore_memory
     from recollect.memory.similar import find_similar as find_similar
     from recollect.memory.summaries import summarize_old as summarize_old
     from recollect.memory.update import update_memory as update_memory
@@ -108,13 +108,14 @@ _NAMES = {
     "recollect.errors": "RecollectError",
     "recollect.memory.aliases": "memory_recall memory_remember memory_store",
     "recollect.memory.facts": "forget_fact query_facts store_fact",
-    "recollect.memory.forget": "forget memory_forget purge_expired restore_memory",
+    "recollect.memory.forget": "forget memory_forget purge_expired",
     "recollect.memory.listing": "get_memory get_timeline list_memories search_by_concept search_by_file",
     "recollect.memory.prompt": "format_for_prompt",
     "recollect.memory.reindex": "reindex",
     "recollect.memory.remember": "remember",
     "recollect.memory.reports": "doctor history stats",
     "recollect.memory.rescan": "rescan",
+    "recollect.memory.restore": "restore_memory",
     "recollect.memory.similar": "find_similar",
     "recollect.memory.summaries": "summarize_old",
     "recollect.memory.update": "update_memory",

@@ -18,9 +18,10 @@ from recollect.domain.enums import OnFound
 from recollect.domain.lifecycle import Decision, Observation
 from recollect.domain.requests import Inspect, Rescan, SoftForget
 from recollect.errors import NotFound, SecretFound
-from recollect.memory.forget import memory_forget, restore_memory
+from recollect.memory.forget import memory_forget
 from recollect.memory.reports import doctor, history
 from recollect.memory.rescan import rescan
+from recollect.memory.restore import restore_memory
 from recollect.store.sql.database import Database, open_file
 
 if TYPE_CHECKING:

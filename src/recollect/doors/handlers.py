@@ -11,7 +11,7 @@ from recollect.domain.requests import Caller
 from recollect.domain.verbs import BY_NAME, PARTS
 from recollect.memory.aliases import memory_recall, memory_remember, memory_store
 from recollect.memory.facts import forget_fact, query_facts, store_fact
-from recollect.memory.forget import forget, memory_forget, purge_expired, restore_memory
+from recollect.memory.forget import forget, memory_forget, purge_expired
 from recollect.memory.inbox import decide, drop_source_rule, inbox, source_rules
 from recollect.memory.listing import get_memory, get_timeline, list_memories, search_by_concept, search_by_file
 from recollect.memory.move import bury, move_memory, pin, promote, unbury, unpin
@@ -19,6 +19,7 @@ from recollect.memory.prompt import format_for_prompt
 from recollect.memory.remember import remember
 from recollect.memory.reports import count_projects, doctor, history, stats
 from recollect.memory.rescan import rescan
+from recollect.memory.restore import restore_memory
 from recollect.memory.similar import find_similar
 from recollect.memory.summaries import summarize_old
 from recollect.memory.update import update_memory
