@@ -30,7 +30,7 @@ from recollect.doors.web import words as page_words
 from recollect.engines import chat
 from recollect.engines.embedding.tokens import Tokens
 from recollect.errors import RecollectError
-from recollect.memory import condense, grounding, reconcile
+from recollect.memory import condense, grounding, likeness
 from recollect.prompt import neutral, orders
 from recollect.search import budget, everything, parse, passages, typed_dates, unasked, versions
 from recollect.sessions import boundaries, memorability
@@ -207,9 +207,9 @@ DOMAIN: dict[str, Reader] = {
     "origin": lambda text: (host_of(text), read_also(text, text)),
 }
 MEMORY: dict[str, Reader] = {
-    "same": lambda text: reconcile.same(text, text + "a"),
-    "says all": lambda text: reconcile.says_all(text, text[: len(text) // 2]),
-    "merged": lambda text: reconcile.merged(text[: len(text) // 2], text[len(text) // 2 :]),
+    "same": lambda text: likeness.same(text, text + "a"),
+    "says all": lambda text: likeness.says_all(text, text[: len(text) // 2]),
+    "merged": lambda text: likeness.merged(text[: len(text) // 2], text[len(text) // 2 :]),
     "grounded": lambda text: grounding.is_grounded(text[:500], text),
     "quoted in a summary": lambda text: condense.cited(text),
     "with an overview": lambda text: condense.with_overview(text, "a"),

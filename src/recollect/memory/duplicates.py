@@ -20,8 +20,9 @@ from recollect.engines.chat import Judgement
 from recollect.errors import RecollectError
 from recollect.gate import clear
 from recollect.memory import reconcile
+from recollect.memory.likeness import merged
 from recollect.memory.prepare_write import Embeddings, PreparedDraft, draft_of, entry_for, prepare
-from recollect.memory.reconcile import expired, merged
+from recollect.memory.reconcile import expired
 from recollect.prompt.neutral import neutral
 from recollect.search.parse import parse
 from recollect.store.text.index import Term
