@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     from recollect.memory.rescan import rescan as rescan
     from recollect.memory.restore import restore_memory as restore_memory
     from recollect.memory.similar import find_similar as find_similar
-    from recollect.memory.summaries import summarize_old as summarize_old
+    from recollect.memory.summarize import summarize_old as summarize_old
     from recollect.memory.update import update_memory as update_memory
     from recollect.search.recall import recall as recall
     from recollect.settings import Settings as Settings
@@ -117,7 +117,7 @@ _NAMES = {
     "recollect.memory.rescan": "rescan",
     "recollect.memory.restore": "restore_memory",
     "recollect.memory.similar": "find_similar",
-    "recollect.memory.summaries": "summarize_old",
+    "recollect.memory.summarize": "summarize_old",
     "recollect.memory.update": "update_memory",
     "recollect.search.recall": "recall",
     "recollect.settings": "Settings",

@@ -21,7 +21,7 @@ from recollect.memory.reports import count_projects, doctor, history, stats
 from recollect.memory.rescan import rescan
 from recollect.memory.restore import restore_memory
 from recollect.memory.similar import find_similar
-from recollect.memory.summaries import summarize_old
+from recollect.memory.summarize import summarize_old
 from recollect.memory.update import update_memory
 from recollect.memory.withdraw import undo_withdrawal, withdraw
 from recollect.search.recall import recall, recall_compact
