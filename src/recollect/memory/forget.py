@@ -10,7 +10,7 @@ from recollect.domain.enums import OnSecret
 from recollect.domain.requests import Caller, Forget, Purge, SoftForget
 from recollect.domain.results import Memory, Outcome, Purged, WriteStatus
 from recollect.domain.review import UNDOABLE_DAYS
-from recollect.memory import duplicates, summaries
+from recollect.memory import merges, summaries
 from recollect.memory.prepare_write import Embeddings, retry_with_embeddings
 from recollect.memory.reconcile import expired
 from recollect.search.visibility import allowed_levels, levels_of, parse_id
@@ -83,8 +83,8 @@ def _taken_out(
     if (quoting := summaries.without(app, transaction, old, caller.user, made, before)) or old.merged_into is None:
         return tuple(f"Memory {one} no longer quotes it." for one in quoting)
     whole = old.merged_into
-    duplicates.drop_earlier_wholes(transaction, whole, old)
-    if duplicates.without(app, transaction, old, caller.user, made, OnSecret.REDACT):
+    merges.drop_earlier_wholes(transaction, whole, old)
+    if merges.without(app, transaction, old, caller.user, made, OnSecret.REDACT):
         return (f"Memory {whole} no longer says it.",)
     return (f"Memory {whole} keeps its present text.",)
 

@@ -15,7 +15,7 @@ from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.engines.chat import Judgement
 from recollect.errors import Conflict, Forbidden, InvalidInput, NotFound, SecretFound
 from recollect.gate import clear
-from recollect.memory import duplicates
+from recollect.memory import duplicates, merges
 from recollect.memory.describe import describe_later
 from recollect.memory.embed import embed_missed
 from recollect.memory.prepare_write import (
@@ -122,7 +122,7 @@ def _planned(app: App, one: PreparedDraft, namespace: str, near: dict[int, float
     if decision.old is None or decision.action is Action.SUPERSEDE:
         judged = decision.judgement
         return None if judged is None else _Plan(decision.action, decision.old, one, judged)
-    make = duplicates.merged_draft if decision.action is Action.MERGE else duplicates.refreshed_draft
+    make = merges.merged_draft if decision.action is Action.MERGE else merges.refreshed_draft
     try:
         whole = clear_or_journal(app, make(decision.old, one.draft), namespace, caller, one.draft.sensitivity)
     except (SecretFound, InvalidInput):
@@ -224,7 +224,7 @@ def _keep_both(
     if not _is_of_another(old, caller) or not (old.came_from or said.came_from) or review == REJECTED:
         return
     parts = transaction.archived(old.id)
-    if not duplicates.statements(old, parts):
+    if not merges.statements(old, parts):
         transaction.archive(old)
     if said not in [part.stamp for part in parts]:
         transaction.insert(entry_for(app, one, None, caller.user, said, review), merged_into=old.id)
@@ -281,7 +281,7 @@ def _joined(
         _keep_both(app, transaction, one, old, caller, review)
         transaction.update(old, entry, plan.action, keep=False)
         return Outcome(WriteStatus.UPDATED, str(old.id), (_CONFIRMED,)), ()
-    if not duplicates.statements(old, transaction.archived(old.id)):
+    if not merges.statements(old, transaction.archived(old.id)):
         transaction.archive(old)
     part = transaction.insert(entry_for(app, one, None, caller.user, caller.origin, review), merged_into=old.id)
     transaction.update(old, entry, plan.action, keep=False)

@@ -12,7 +12,7 @@ from recollect.domain.results import KEPT_AS, JournalEntry, Memory, Outcome, Wri
 from recollect.domain.search import View
 from recollect.errors import Conflict, Forbidden
 from recollect.gate import clear
-from recollect.memory import duplicates
+from recollect.memory import merges
 from recollect.memory.prepare_write import (
     MASKED,
     Embeddings,
@@ -159,7 +159,7 @@ def _undo_merge(app: App, transaction: Writing, old: Memory, caller: Caller, mad
     whole = transaction.by_id(old.merged_into) if old.merged_into is not None else None
     if whole is None or expired(whole, app.clock()):
         return ()
-    apart = duplicates.without(app, transaction, old, caller.user, made, app.on_secret)
+    apart = merges.without(app, transaction, old, caller.user, made, app.on_secret)
     return (f"Memory {whole.id} {'no longer says it' if apart else 'keeps its present text'}.",)
 
 
