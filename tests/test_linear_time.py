@@ -32,7 +32,7 @@ from recollect.engines.embedding.tokens import Tokens
 from recollect.errors import RecollectError
 from recollect.memory import condense, grounding, likeness
 from recollect.prompt import neutral, orders
-from recollect.search import budget, everything, parse, passages, typed_dates, unasked, versions
+from recollect.search import budget, everything, parse, passages, periods, typed_dates, unasked, versions
 from recollect.sessions import boundaries, memorability
 from recollect.sessions.observations import kinds, lines, noise, notes, occurrence, origins, statements
 from recollect.store.text import fts5, spelling
@@ -179,7 +179,7 @@ PROMPT: dict[str, Reader] = {
 }
 SEARCH: dict[str, Reader] = {
     "query": parse.parse,
-    "period": lambda text: parse.named_period(text, AT),
+    "period": lambda text: periods.named_period(text, AT),
     "moment in words": lambda text: typed_dates.named_moment(text, AT),
     "everything": everything.asks_for_everything,
     "kind asked for": everything.kind_asked_for,

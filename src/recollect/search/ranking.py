@@ -21,7 +21,7 @@ from recollect.domain.requests import Query
 from recollect.domain.results import Hit
 from recollect.domain.search import RankingRow, View
 from recollect.errors import RecollectError
-from recollect.search import parse, precedence, rank, versions
+from recollect.search import periods, precedence, rank, versions
 from recollect.search.candidates import FIRST
 from recollect.search.features import Candidates, gather, least_score
 
@@ -165,10 +165,10 @@ def _ranked(app: App, query: Query, view: View, candidates: Candidates, matches:
 
     Only those of `matches` are among the first; what a higher limit has found besides comes behind those.
     """
-    period = parse.named_period(query.query, view.now)
+    period = periods.named_period(query.query, view.now)
     rows = {one.id: one for one in candidates.ranking_rows}
     zone = view.now.tzinfo  # in which the days of a period begin
-    fits = {one: parse.fit(period, rank.dated(row).astimezone(zone)) for one, row in rows.items()} if period else {}
+    fits = {one: periods.fit(period, rank.dated(row).astimezone(zone)) for one, row in rows.items()} if period else {}
     own = {one: match for one, match in matches.items() if not rows[one].unapproved}
     # What comes from outside does not raise the bar for all else.
     answers = {outside: _least_match(app, candidates, matches if outside else own) for outside in (False, True)}
