@@ -19,7 +19,7 @@ from recollect.domain.search import View
 from recollect.engines.cross_encoder import CrossEncoderRerank
 from recollect.errors import ModelUnusable
 from recollect.memory.reports import doctor
-from recollect.search.ranking import passages, reranked
+from recollect.search.rerank import passages, reranked
 from text_vectors import vectors
 from tiny_reranker import build
 
