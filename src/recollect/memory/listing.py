@@ -9,7 +9,8 @@ from recollect.domain.enums import Order
 from recollect.domain.requests import ByConcept, ByFile, Caller, Get, Listing, Timeline
 from recollect.domain.results import Listed, Memory
 from recollect.errors import NotFound
-from recollect.search.recall import count_use, note_of_counts, project_with, widened, with_project
+from recollect.search.other_projects import note_of_counts, project_with, widened, with_project
+from recollect.search.recall import count_use
 from recollect.search.visibility import parse_id, unfiltered, view_of
 
 

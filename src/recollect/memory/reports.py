@@ -14,7 +14,7 @@ from recollect.domain.results import KEPT_AS, Check, JournalEntry, Stats
 from recollect.domain.search import View
 from recollect.engines.embedder import Loadable
 from recollect.errors import ModelUnusable, RecollectError
-from recollect.search.recall import note_of_counts, other_projects, project_of
+from recollect.search.other_projects import note_of_counts, other_projects, project_of
 from recollect.search.visibility import levels_of, parse_id, unfiltered
 from recollect.text.layers import one_line
 

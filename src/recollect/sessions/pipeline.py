@@ -43,7 +43,8 @@ from recollect.projects import filed_under
 from recollect.prompt.fence import memory_context
 from recollect.prompt.neutral import neutral
 from recollect.search.budget import estimate
-from recollect.search.recall import count_use, counts_of
+from recollect.search.other_projects import counts_of
+from recollect.search.recall import count_use
 from recollect.search.unasked import sure_matches
 from recollect.search.visibility import unfiltered
 from recollect.sessions import ask, capture, compression, consolidation, moment, segmentation

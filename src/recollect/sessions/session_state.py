@@ -42,7 +42,7 @@ from recollect.memory.forget import forget
 from recollect.memory.remember import remember
 from recollect.memory.similar import find_similar
 from recollect.prompt.fence import permitted
-from recollect.search.recall import project_of, widened
+from recollect.search.other_projects import project_of, widened
 from recollect.search.visibility import parse_id, unfiltered
 from recollect.sessions.boundaries import Boundary, Window
 from recollect.sessions.observations.notes import Trail
