@@ -39,6 +39,7 @@ from recollect.store.text import fts5, spelling
 from recollect.text import (
     chunk,
     entities,
+    languages,
     layers,
     normalization,
     prompts,
@@ -135,7 +136,7 @@ TEXT: dict[str, Reader] = {
     "topics": terms.topic_words,
     "spellings": lambda text: terms.spellings([text]),
     "questions": terms.questions,
-    "language": terms.is_english,
+    "language": languages.is_english,
     "fold": normalization.fold,
     "words for a model": writing_systems.in_words,
     "runs": lambda text: writing_systems.runs(normalization.fold(text)),
