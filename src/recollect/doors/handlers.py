@@ -42,7 +42,7 @@ from recollect.sessions.pipeline import (
     session_start,
     tool_post,
 )
-from recollect.sessions.session_state import correct_observation, list_sessions, show_session
+from recollect.sessions.session_log import correct_observation, list_sessions, show_session
 from recollect.transfer.import_batch import import_batch
 from recollect.transfer.recollect_jsonl import export_page
 
