@@ -34,7 +34,7 @@ from recollect.memory import condense, grounding, likeness
 from recollect.prompt import neutral, orders
 from recollect.search import budget, everything, parse, passages, periods, typed_dates, unasked, versions
 from recollect.sessions import boundaries, memorability
-from recollect.sessions.observations import kinds, lines, noise, notes, occurrence, origins, statements
+from recollect.sessions.observations import command_lines, kinds, lines, noise, notes, occurrence, origins, statements
 from recollect.store.text import fts5, spelling
 from recollect.text import (
     chunk,
@@ -228,9 +228,9 @@ SESSIONS: dict[str, Reader] = {
     "written": used("Write", "content"),
     "replaced": used("Edit", "old_string"),
     "path": used("Edit", "file_path"),
-    "programs": occurrence.programs,
-    "documents": occurrence.without_documents,
-    "works": occurrence.works,
+    "programs": command_lines.programs,
+    "documents": command_lines.without_documents,
+    "works": command_lines.works,
     "lines": lines.read,
     "prose": lines.is_prose,
     "digest": noise.digest,

@@ -9,8 +9,9 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from recollect.prompt.orders import gives_orders
+from recollect.sessions.observations.command_lines import programs
 from recollect.sessions.observations.lines import Line
-from recollect.sessions.observations.occurrence import Occurrence, Origin, programs
+from recollect.sessions.observations.occurrence import Occurrence, Origin
 from recollect.sessions.observations.statements import explanations
 
 COMMANDED: Final = "it gives orders to a model"

@@ -19,10 +19,11 @@ from recollect.domain.enums import Concept, FactType
 from recollect.domain.enums import ObservationType as Kind
 from recollect.prompt.orders import CERTAIN, orders
 from recollect.sessions.memorability import states_rule
+from recollect.sessions.observations.command_lines import without_documents, work, works
 from recollect.sessions.observations.kinds import TRUST, concepts_of, kind_of_edit
 from recollect.sessions.observations.lines import Line, from_both_ends, read, read_failures
 from recollect.sessions.observations.noise import noise
-from recollect.sessions.observations.occurrence import Occurrence, Origin, without_documents, work, works
+from recollect.sessions.observations.occurrence import Occurrence, Origin
 from recollect.sessions.observations.statements import explanations, said, sentences
 from recollect.text.layers import shortened
 
