@@ -34,7 +34,17 @@ from recollect.memory import condense, grounding, likeness
 from recollect.prompt import neutral, orders
 from recollect.search import budget, everything, parse, passages, periods, typed_dates, unasked, versions
 from recollect.sessions import boundaries, memorability
-from recollect.sessions.observations import command_lines, kinds, lines, noise, notes, occurrence, origins, statements
+from recollect.sessions.observations import (
+    command_lines,
+    kinds,
+    lines,
+    noise,
+    notes,
+    occurrence,
+    origins,
+    statements,
+    trail,
+)
 from recollect.store.text import fts5, spelling
 from recollect.text import (
     chunk,
@@ -99,7 +109,7 @@ def used(tool: str, field: str = "", *, output: bool = False) -> Reader:
         given = {"command": "make test"} | ({field: text} if field else {})
         one = occurrence.used(tool, given, text if output else "", failed=output)
         origins.stamp_of(one, "/src", "")
-        notes.observe(one, notes.Trail(), (), "/src")
+        notes.observe(one, trail.Trail(), (), "/src")
         return moments.Action(one.path, one.written, one.command, one.text).leads(one.command)
 
     return read
@@ -127,7 +137,7 @@ def ignored(text: str) -> object:
 def prompted(text: str) -> object:
     """Note what a person wrote."""
     one = occurrence.prompted(text)
-    return notes.observe(one, notes.Trail()).notes, statements.said(one.text)
+    return notes.observe(one, trail.Trail()).notes, statements.said(one.text)
 
 
 TEXT: dict[str, Reader] = {

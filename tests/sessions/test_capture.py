@@ -14,7 +14,7 @@ from recollect.domain.enums import FactType, Source
 from recollect.domain.enums import ObservationType as Kind
 from recollect.domain.lifecycle import CorrectObservation, LifecycleSettings, ShownObservation, SubmitPrompt, UseTool
 from recollect.domain.origin import SaidBy
-from recollect.sessions.observations.notes import Trail
+from recollect.sessions.observations.trail import Trail
 from recollect.sessions.pipeline import passed
 from recollect.sessions.session_log import correct_observation
 from recollect.sessions.session_state import SessionState, state_of

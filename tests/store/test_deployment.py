@@ -23,7 +23,7 @@ from recollect.doors.http.server import TeamAccess
 from recollect.errors import InvalidInput, StoreUnusable
 from recollect.memory import embed
 from recollect.sessions import pipeline
-from recollect.sessions.observations.notes import Trail
+from recollect.sessions.observations.trail import Trail
 from recollect.sessions.pipeline import Stage
 from recollect.sessions.session_state import Context
 from recollect.store import integrity

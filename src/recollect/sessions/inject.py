@@ -21,8 +21,8 @@ from recollect.search.unasked import sure_matches
 from recollect.search.visibility import unfiltered
 from recollect.sessions import ask, capture, moment
 from recollect.sessions.index import read_index
-from recollect.sessions.observations.notes import failure_of
 from recollect.sessions.observations.occurrence import Origin, prompted, used
+from recollect.sessions.observations.trail import failure_of
 from recollect.sessions.session_state import Context
 from recollect.sessions.temporal_scales import balanced
 

@@ -19,7 +19,7 @@ from recollect.memory.facts import store_fact
 from recollect.memory.remember import remember
 from recollect.memory.similar import find_similar
 from recollect.sessions.boundaries import Boundary, Window
-from recollect.sessions.observations.notes import Trail
+from recollect.sessions.observations.trail import Trail
 
 T = TypeVar("T")
 
