@@ -247,7 +247,7 @@ SESSIONS: dict[str, Reader] = {
     "statements": statements.sentences,
     "explanations": lambda text: (statements.explanations(text, "a.py"), statements.explanations(text, "a.md")),
     "memorability": lambda text: memorability.memorability(text, None),
-    "rule": memorability.states_rule,
+    "rule": statements.states_rule,
     "boundary": lambda text: boundaries.window_after(boundaries.Window(), text, AT),
     "concepts of an edit": lambda text: kinds.kind_of_edit(occurrence.used("Edit", {"new_string": text}, "")),
     "payload": lambda text: (

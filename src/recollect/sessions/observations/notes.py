@@ -15,13 +15,12 @@ from typing import Final
 from recollect.domain.enums import Concept, FactType
 from recollect.domain.enums import ObservationType as Kind
 from recollect.prompt.orders import CERTAIN, orders
-from recollect.sessions.memorability import states_rule
 from recollect.sessions.observations.command_lines import without_documents, works
 from recollect.sessions.observations.kinds import TRUST, concepts_of, kind_of_edit
 from recollect.sessions.observations.lines import Line, read, without_frame
 from recollect.sessions.observations.noise import noise
 from recollect.sessions.observations.occurrence import Occurrence, Origin
-from recollect.sessions.observations.statements import explanations, said, sentences
+from recollect.sessions.observations.statements import explanations, said, sentences, states_rule
 from recollect.sessions.observations.trail import LONGEST_LINE, Trail, failure_line, proves, relative, trail_after
 from recollect.text.layers import shortened
 
