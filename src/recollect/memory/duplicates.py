@@ -1,4 +1,4 @@
-"""What a draft resembles in exactly its namespace and level of sensitivity: what it joins, what the answer names."""
+"""Memories that resemble a draft in exactly its namespace and level: which one it joins, and which the answer names."""
 
 from __future__ import annotations
 

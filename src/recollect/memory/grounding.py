@@ -1,4 +1,4 @@
-"""Whether what a language model says of a text stands in the text, and gives no orders: a check by rules, not by trust.
+"""Checks by rules whether the words of a language model about a text stand in the text, and give no orders.
 
 A rule cannot tell whether a sentence is true. It can tell that every name, identifier, path and number of it stands in
 the source, that most of its words do, and that it denies nothing where the source denies nothing.

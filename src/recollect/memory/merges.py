@@ -1,4 +1,4 @@
-"""Merges: a draft merged into a memory, of which statements that consists, and the memory without one of them."""
+"""Merges: the draft that joins a memory, the statements of a merged memory, and that memory without one of them."""
 
 from __future__ import annotations
 

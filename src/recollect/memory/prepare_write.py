@@ -1,4 +1,4 @@
-"""What verbs that write share: the gate, the headings, words, entities and vectors of a draft, and eviction."""
+"""Steps that verbs which write share: the gate, the headings, words, entities and vectors of a draft, and eviction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a draft is a new memory, a new version of one, or the same thing said again. Nothing is ever destroyed."""
+"""Decides whether a draft is new, a new version of a memory, or a repetition of one. Nothing is ever destroyed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person sees of sessions, and how a wrong decision is put right."""
+"""The log of sessions as a person sees it, and the correction of a wrong decision in it."""
 
 from __future__ import annotations
 

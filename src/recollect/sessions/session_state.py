@@ -1,4 +1,4 @@
-"""What the stages know of a session from one event to the next; it is kept as JSON in the session's row."""
+"""The state of a session, which its stages keep from one event to the next; stored as JSON in the session's row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a query is written in English, told by small words that another language has and English has not."""
+"""Tells whether a query is written in English, by small words that another language has and English has not."""
 
 from __future__ import annotations
 

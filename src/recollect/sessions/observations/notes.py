@@ -1,4 +1,4 @@
-"""Notes: what is written down of an occurrence, in its own words, and why nothing is where nothing is.
+"""Notes: what is written down of an occurrence, in its own words, or the reason why nothing is.
 
 A note quotes: of a person the sentences that state something, of a command the lines that tell most, of an edit its
 first comment or its longest new line, of a report its beginning. It is a draft for the agent, which knows the whole
