@@ -16,7 +16,7 @@ from rich.table import Table
 from recollect import Settings
 from recollect.engines.embedding import open_embedder
 from recollect.errors import InvalidInput, RecollectError
-from recollect.memory.reconcile import same
+from recollect.memory.likeness import same
 from sets import err, lines_of, rows_of
 
 SAME = 4.0

@@ -30,15 +30,26 @@ from recollect.doors.web import words as page_words
 from recollect.engines import chat
 from recollect.engines.embedding.tokens import Tokens
 from recollect.errors import RecollectError
-from recollect.memory import grounding, reconcile
+from recollect.memory import condense, grounding, likeness
 from recollect.prompt import neutral, orders
-from recollect.search import budget, everything, parse, passages, typed_dates, unasked, versions
+from recollect.search import budget, everything, parse, passages, periods, typed_dates, unasked, versions
 from recollect.sessions import boundaries, memorability
-from recollect.sessions.observations import kinds, lines, noise, notes, occurrence, origins, statements
+from recollect.sessions.observations import (
+    command_lines,
+    kinds,
+    lines,
+    noise,
+    notes,
+    occurrence,
+    origins,
+    statements,
+    trail,
+)
 from recollect.store.text import fts5, spelling
 from recollect.text import (
     chunk,
     entities,
+    languages,
     layers,
     normalization,
     prompts,
@@ -105,7 +116,7 @@ def used(tool: str, field: str = "", *, output: bool = False) -> Reader:
         given = {"command": "make test"} | ({field: text} if field else {})
         one = occurrence.used(tool, given, text if output else "", failed=output)
         origins.stamp_of(one, "/src", "")
-        notes.observe(one, notes.Trail(), (), "/src")
+        notes.observe(one, trail.Trail(), (), "/src")
         return moments.Action(one.path, one.written, one.command, one.text).leads(one.command)
 
     return read
@@ -133,7 +144,7 @@ def ignored(text: str) -> object:
 def prompted(text: str) -> object:
     """Note what a person wrote."""
     one = occurrence.prompted(text)
-    return notes.observe(one, notes.Trail()).notes, statements.said(one.text)
+    return notes.observe(one, trail.Trail()).notes, statements.said(one.text)
 
 
 TEXT: dict[str, Reader] = {
@@ -142,7 +153,7 @@ TEXT: dict[str, Reader] = {
     "topics": terms.topic_words,
     "spellings": lambda text: terms.spellings([text]),
     "questions": terms.questions,
-    "language": terms.is_english,
+    "language": languages.is_english,
     "fold": normalization.fold,
     "words for a model": writing_systems.in_words,
     "runs": lambda text: writing_systems.runs(normalization.fold(text)),
@@ -186,7 +197,7 @@ PROMPT: dict[str, Reader] = {
 }
 SEARCH: dict[str, Reader] = {
     "query": parse.parse,
-    "period": lambda text: parse.named_period(text, AT),
+    "period": lambda text: periods.named_period(text, AT),
     "moment in words": lambda text: typed_dates.named_moment(text, AT),
     "everything": everything.asks_for_everything,
     "kind asked for": everything.kind_asked_for,
@@ -214,13 +225,13 @@ DOMAIN: dict[str, Reader] = {
     "origin": lambda text: (host_of(text), read_also(text, text)),
 }
 MEMORY: dict[str, Reader] = {
-    "same": lambda text: reconcile.same(text, text + "a"),
-    "says all": lambda text: reconcile.says_all(text, text[: len(text) // 2]),
-    "merged": lambda text: reconcile.merged(text[: len(text) // 2], text[len(text) // 2 :]),
+    "same": lambda text: likeness.same(text, text + "a"),
+    "says all": lambda text: likeness.says_all(text, text[: len(text) // 2]),
+    "merged": lambda text: likeness.merged(text[: len(text) // 2], text[len(text) // 2 :]),
     "grounded": lambda text: grounding.is_grounded(text[:500], text),
-    "quoted in a summary": lambda text: grounding.cited(text),
-    "with an overview": lambda text: grounding.with_overview(text, "a"),
-    "retitled": lambda text: grounding.retitled(text, {"a": "b"}),
+    "quoted in a summary": lambda text: condense.cited(text),
+    "with an overview": lambda text: condense.with_overview(text, "a"),
+    "retitled": lambda text: condense.retitled(text, {"a": "b"}),
 }
 SESSIONS: dict[str, Reader] = {
     "prompt": prompted,
@@ -234,16 +245,16 @@ SESSIONS: dict[str, Reader] = {
     "written": used("Write", "content"),
     "replaced": used("Edit", "old_string"),
     "path": used("Edit", "file_path"),
-    "programs": occurrence.programs,
-    "documents": occurrence.without_documents,
-    "works": occurrence.works,
+    "programs": command_lines.programs,
+    "documents": command_lines.without_documents,
+    "works": command_lines.works,
     "lines": lines.read,
     "prose": lines.is_prose,
     "digest": noise.digest,
     "statements": statements.sentences,
     "explanations": lambda text: (statements.explanations(text, "a.py"), statements.explanations(text, "a.md")),
     "memorability": lambda text: memorability.memorability(text, None),
-    "rule": memorability.states_rule,
+    "rule": statements.states_rule,
     "boundary": lambda text: boundaries.window_after(boundaries.Window(), text, AT),
     "concepts of an edit": lambda text: kinds.kind_of_edit(occurrence.used("Edit", {"new_string": text}, "")),
     "payload": lambda text: (

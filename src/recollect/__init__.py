@@ -57,31 +57,31 @@ if TYPE_CHECKING:
     from recollect.doors.python import connect as connect
     from recollect.doors.python import connect_async as connect_async
     from recollect.errors import RecollectError as RecollectError
+    from recollect.memory.aliases import memory_recall as memory_recall
+    from recollect.memory.aliases import memory_remember as memory_remember
+    from recollect.memory.aliases import memory_store as memory_store
     from recollect.memory.facts import forget_fact as forget_fact
     from recollect.memory.facts import query_facts as query_facts
     from recollect.memory.facts import store_fact as store_fact
     from recollect.memory.forget import forget as forget
     from recollect.memory.forget import memory_forget as memory_forget
     from recollect.memory.forget import purge_expired as purge_expired
-    from recollect.memory.forget import restore_memory as restore_memory
-    from recollect.memory.reads import doctor as doctor
-    from recollect.memory.reads import find_similar as find_similar
-    from recollect.memory.reads import format_for_prompt as format_for_prompt
-    from recollect.memory.reads import get_memory as get_memory
-    from recollect.memory.reads import get_timeline as get_timeline
-    from recollect.memory.reads import history as history
-    from recollect.memory.reads import list_memories as list_memories
-    from recollect.memory.reads import search_by_concept as search_by_concept
-    from recollect.memory.reads import search_by_file as search_by_file
-    from recollect.memory.reads import stats as stats
-    from recollect.memory.remember import memory_recall as memory_recall
-    from recollect.memory.remember import memory_remember as memory_remember
-    from recollect.memory.remember import memory_store as memory_store
+    from recollect.memory.listing import get_memory as get_memory
+    from recollect.memory.listing import get_timeline as get_timeline
+    from recollect.memory.listing import list_memories as list_memories
+    from recollect.memory.listing import search_by_concept as search_by_concept
+    from recollect.memory.listing import search_by_file as search_by_file
+    from recollect.memory.prompt import format_for_prompt as format_for_prompt
+    from recollect.memory.reindex import reindex as reindex
     from recollect.memory.remember import remember as remember
-    from recollect.memory.remember import update_memory as update_memory
-    from recollect.memory.summaries import summarize_old as summarize_old
-    from recollect.memory.upkeep import reindex as reindex
-    from recollect.memory.upkeep import rescan as rescan
+    from recollect.memory.reports import doctor as doctor
+    from recollect.memory.reports import history as history
+    from recollect.memory.reports import stats as stats
+    from recollect.memory.rescan import rescan as rescan
+    from recollect.memory.restore import restore_memory as restore_memory
+    from recollect.memory.similar import find_similar as find_similar
+    from recollect.memory.summarize import summarize_old as summarize_old
+    from recollect.memory.update import update_memory as update_memory
     from recollect.search.recall import recall as recall
     from recollect.settings import Settings as Settings
     from recollect.wiring import backup as backup
@@ -106,15 +106,19 @@ _NAMES = {
     "recollect.domain.review": "Rescanned",
     "recollect.doors.python": "AsyncConnection connect connect_async",
     "recollect.errors": "RecollectError",
+    "recollect.memory.aliases": "memory_recall memory_remember memory_store",
     "recollect.memory.facts": "forget_fact query_facts store_fact",
-    "recollect.memory.forget": "forget memory_forget purge_expired restore_memory",
-    "recollect.memory.reads": """
-        doctor find_similar format_for_prompt get_memory get_timeline history list_memories search_by_concept
-        search_by_file stats
-    """,
-    "recollect.memory.remember": "memory_recall memory_remember memory_store remember update_memory",
-    "recollect.memory.summaries": "summarize_old",
-    "recollect.memory.upkeep": "reindex rescan",
+    "recollect.memory.forget": "forget memory_forget purge_expired",
+    "recollect.memory.listing": "get_memory get_timeline list_memories search_by_concept search_by_file",
+    "recollect.memory.prompt": "format_for_prompt",
+    "recollect.memory.reindex": "reindex",
+    "recollect.memory.remember": "remember",
+    "recollect.memory.reports": "doctor history stats",
+    "recollect.memory.rescan": "rescan",
+    "recollect.memory.restore": "restore_memory",
+    "recollect.memory.similar": "find_similar",
+    "recollect.memory.summarize": "summarize_old",
+    "recollect.memory.update": "update_memory",
     "recollect.search.recall": "recall",
     "recollect.settings": "Settings",
     "recollect.wiring": "backup open_app restore",

@@ -25,7 +25,7 @@ from recollect.engines.fusion import FUSION, LearnedFusion
 from recollect.engines.late_interaction import similarity
 from recollect.engines.reconcile import ChatReconcile
 from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable
-from recollect.memory.prepare_write import chunks_of, embed_pending, stamps_of
+from recollect.memory.embed import chunks_of, embed_pending, stamps_of
 from recollect.settings import Settings
 from recollect.store import backup as store_backup
 from recollect.store import kept_files, relocation, salvage

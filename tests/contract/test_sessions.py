@@ -12,7 +12,7 @@ import pytest
 from callers import ADA
 from recollect import Caller
 from recollect.domain.lifecycle import Decision, Observation, Session
-from recollect.sessions.observations.notes import Trail
+from recollect.sessions.observations.trail import Trail
 from recollect.sessions.session_state import SessionState, rebased, state_of
 from recollect.store.sql.sessions import Sessions
 

@@ -14,7 +14,7 @@ from callers import ADA
 from recollect import App
 from recollect.domain.lifecycle import SubmitPrompt
 from recollect.errors import InvalidInput, SecretFound
-from recollect.memory.prepare_write import embed_pending
+from recollect.memory.embed import embed_pending
 from recollect.sessions.pipeline import answer_prompt
 from run_operations import add, do, ill, recalled
 

@@ -21,7 +21,7 @@ from recollect import App, Draft, Query, Settings, recall, remember
 from recollect.engines import sentence_models
 from recollect.engines.embedding import SentenceTransformersEmbedder, open_embedder
 from recollect.errors import ModelMismatch, ModelUnusable
-from recollect.memory.prepare_write import stamps_of
+from recollect.memory.embed import stamps_of
 from stores import open_app
 from text_vectors import vectors
 from tiny_model import ID, LIMIT, TEXTS, WIDTH, keep_in_hub, write_card

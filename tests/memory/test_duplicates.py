@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from recollect.memory.reconcile import merged, same
+from recollect.memory.likeness import merged, same
 
 quick = hypothesis_settings(deadline=None, database=None)
 

@@ -49,7 +49,7 @@ def test_other_projects_are_named_where_nothing_is_found(two_projects: App) -> N
 
 def test_of_many_projects_the_largest_are_searched(two_projects: App, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of more projects than are searched unasked those with the most memories are."""
-    monkeypatch.setattr("recollect.search.recall._MOST_PROJECTS", 1)
+    monkeypatch.setattr("recollect.search.other_projects._MOST_PROJECTS", 1)
     add(two_projects, "The release train of the attic is small.", Caller(user="ada", team=ADA.team, project="attic"))
     assert do(two_projects, "recall", **ASKED).notes == (NOTE,)
 

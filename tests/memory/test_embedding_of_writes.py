@@ -12,7 +12,7 @@ import pytest
 from callers import ADA
 from recollect import App, Draft, reindex, remember
 from recollect.engines.embedder import Embedder, TokenEmbeddings
-from recollect.memory.prepare_write import chunks_of
+from recollect.memory.embed import chunks_of
 from text_vectors import vectors
 
 pytestmark = pytest.mark.slow

@@ -12,7 +12,7 @@ import pytest
 from callers import ADA
 from recollect import App, Draft, Forget, Query, Recalled, Settings, forget, recall, remember
 from recollect.domain.results import NOTHING
-from recollect.memory.upkeep import reindex
+from recollect.memory.reindex import reindex
 from recollect.search.parse import parse
 from recollect.store.text.index import Term
 from stores import open_app

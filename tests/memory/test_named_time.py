@@ -9,7 +9,7 @@ import pytest
 from callers import ADA
 from clock import Clock
 from recollect import App, Draft, Query, recall, remember
-from recollect.search import parse
+from recollect.search import periods
 
 FAILURES = (
     "The nightly export failed because the certificate of the bank had expired.",
@@ -58,5 +58,5 @@ def test_a_time_that_all_are_of_changes_nothing(app: App, monkeypatch: pytest.Mo
     """What is said of a period that every memory is of stays in the order of its match."""
     query = "Why did the nightly export fail in 2026?"
     whole = shown(app, query)
-    monkeypatch.setattr(parse, "fit", lambda _period, _moment: 0.0)
+    monkeypatch.setattr(periods, "fit", lambda _period, _moment: 0.0)
     assert whole == shown(app, query)

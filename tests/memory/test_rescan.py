@@ -18,9 +18,10 @@ from recollect.domain.enums import OnFound
 from recollect.domain.lifecycle import Decision, Observation
 from recollect.domain.requests import Inspect, Rescan, SoftForget
 from recollect.errors import NotFound, SecretFound
-from recollect.memory.forget import memory_forget, restore_memory
-from recollect.memory.reads import doctor, history
-from recollect.memory.upkeep import rescan
+from recollect.memory.forget import memory_forget
+from recollect.memory.reports import doctor, history
+from recollect.memory.rescan import rescan
+from recollect.memory.restore import restore_memory
 from recollect.store.sql.database import Database, open_file
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def test_every_row_is_read_once_whatever_the_page(exposed: App, monkeypatch: pyt
     whole = rescan(exposed, Rescan(), ADA)
     assert whole.scanned == 12
     for page in (2, 3, 5):
-        monkeypatch.setattr("recollect.memory.upkeep._PAGE", page)
+        monkeypatch.setattr("recollect.memory.rescan._PAGE", page)
         assert rescan(exposed, Rescan(), ADA) == whole
 
 

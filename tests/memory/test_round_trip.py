@@ -21,8 +21,8 @@ from recollect.domain.transfer import ExportFormat, ExportPage
 from recollect.errors import InvalidInput
 from recollect.memory.facts import query_facts, store_fact
 from recollect.memory.forget import forget, memory_forget, purge_expired
-from recollect.memory.reads import history
-from recollect.memory.remember import update_memory
+from recollect.memory.reports import history
+from recollect.memory.update import update_memory
 from stores import open_app
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ from recollect.domain.enums import OnSecret
 from recollect.domain.results import WriteStatus
 from recollect.domain.search import View
 from recollect.errors import NotFound, SecretFound
-from recollect.memory.upkeep import reindex
+from recollect.memory.reindex import reindex
 from run_operations import OTHER, actions, add, by_hand, do, ill, listed, recalled, rows, shown, token
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from recollect.domain.requests import Forget
 from recollect.domain.results import NOTHING, Index, IndexLine, found_message
 from recollect.doors.serializers import wire_json
 from recollect.errors import InvalidInput
-from recollect.memory.prepare_write import embed_pending
+from recollect.memory.embed import embed_pending
 from recollect.search import budget
 from recollect.search.recall import ESTIMATED
 from stores import open_app

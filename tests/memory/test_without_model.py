@@ -32,7 +32,7 @@ from recollect.domain.requests import SoftForget
 from recollect.domain.results import WriteStatus
 from recollect.domain.search import ModelCard
 from recollect.engines.embedder import Embedder
-from recollect.memory.prepare_write import embed_pending
+from recollect.memory.embed import embed_pending
 from recollect.search.candidates import wait_for_model
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from recollect.search.parse import Period, fit, named_period
+from recollect.search.periods import Period, fit, named_period
 from recollect.text.terms import date_in_words
 
 quick = hypothesis_settings(deadline=None, database=None)

@@ -18,8 +18,8 @@ from recollect.domain.requests import Inspect
 from recollect.domain.search import View
 from recollect.engines.cross_encoder import CrossEncoderRerank
 from recollect.errors import ModelUnusable
-from recollect.memory.reads import doctor
-from recollect.search.ranking import passages, reranked
+from recollect.memory.reports import doctor
+from recollect.search.rerank import passages, reranked
 from text_vectors import vectors
 from tiny_reranker import build
 

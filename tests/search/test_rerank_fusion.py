@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from recollect.search.ranking import fused
+from recollect.search.rerank import fused
 
 MATCHES = {1: 0.6, 2: 0.5, 3: 0.3, 4: 0.1, 5: 0.04}
 

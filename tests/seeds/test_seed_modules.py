@@ -10,7 +10,7 @@ import pytest
 from callers import ADA
 from recollect import App, Settings
 from recollect.domain.lifecycle import EndSession, LifecycleSettings
-from recollect.sessions import boundaries, compression, consolidation, pipeline
+from recollect.sessions import boundaries, compression, consolidation, temporal_scales
 from recollect.sessions.pipeline import STAGES, passed
 from run_operations import add, do, listed, rows
 
@@ -139,7 +139,7 @@ def test_the_formulas_have_their_numbers() -> None:
     assert (boundaries.OUTPUTS, compression.FEWEST, compression.MIN_AGE.days) == (5, 3, 7)
     assert (0.03, LifecycleSettings().consolidation_decay_rate) == (consolidation.BOOST, consolidation.DECAY)
     assert (consolidation.EVICTED_BELOW, consolidation.UNUSED.days) == (0.05, 90)
-    assert sum(pipeline.ALLOCATION.values()) == LifecycleSettings().max_inject_count
+    assert sum(temporal_scales.ALLOCATION.values()) == LifecycleSettings().max_inject_count
 
 
 def test_a_lower_threshold_keeps_what_was_routine(app: App) -> None:

@@ -14,9 +14,10 @@ from recollect.domain.enums import FactType, Source
 from recollect.domain.enums import ObservationType as Kind
 from recollect.domain.lifecycle import CorrectObservation, LifecycleSettings, ShownObservation, SubmitPrompt, UseTool
 from recollect.domain.origin import SaidBy
-from recollect.sessions.observations.notes import Trail
+from recollect.sessions.observations.trail import Trail
 from recollect.sessions.pipeline import passed
-from recollect.sessions.session_state import SessionState, correct_observation, state_of
+from recollect.sessions.session_log import correct_observation
+from recollect.sessions.session_state import SessionState, state_of
 from run_operations import add, do, ill, listed, shown
 
 RULE = "From now on nobody edits gen/ by hand, because `make api` overwrites it."

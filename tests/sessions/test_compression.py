@@ -9,7 +9,7 @@ import pytest
 from ranked_memories import NOW, a_memory
 from recollect.domain.enums import Concept, FactType, ObservationType, Sensitivity
 from recollect.domain.results import Memory
-from recollect.memory.grounding import kept_fields
+from recollect.memory.condense import kept_fields
 from recollect.sessions.compression import clusters, summary, topic
 from recollect.text.terms import jaccard, topic_words
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from ranked_memories import NOW
 from recollect.domain.enums import FactType, ObservationType, Sensitivity
 from recollect.domain.results import JournalEntry
-from recollect.memory.forget import importance_before
+from recollect.memory.restore import importance_before
 from recollect.sessions.consolidation import consolidated
 from recollect.store.entries import AgingMemory, Mark
 

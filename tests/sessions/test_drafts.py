@@ -13,7 +13,8 @@ from clock import Clock
 from recollect import App, Caller, Memory
 from recollect.domain.lifecycle import CorrectObservation, Injection
 from recollect.domain.origin import Authority, SaidBy
-from recollect.sessions.session_state import correct_observation, state_of
+from recollect.sessions.session_log import correct_observation
+from recollect.sessions.session_state import state_of
 from run_operations import OTHER, add, do, ill, listed, recalled, shown
 
 ASSISTANT = ADA.saying(SaidBy.ASSISTANT)

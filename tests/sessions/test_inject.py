@@ -10,7 +10,7 @@ from callers import ADA
 from recollect import App
 from recollect.domain.lifecycle import CheckpointSession, Injection, LifecycleSettings, SubmitPrompt
 from recollect.search.unasked import LEAST
-from recollect.sessions import pipeline
+from recollect.sessions import inject
 from recollect.sessions.pipeline import STAGES, passed, prompt_submit
 from run_operations import OTHER, add, do
 
@@ -116,12 +116,12 @@ def test_what_the_session_kept_is_known(app: App, monkeypatch: pytest.MonkeyPatc
     """What was captured since the last compaction is in front of the agent; what was captured before is not."""
     one = fill(app)
     seen: list[set[int]] = []
-    monkeypatch.setattr(pipeline, "sure_matches", lambda *given: seen.append(set(given[3])) or [])
+    monkeypatch.setattr(inject, "sure_matches", lambda *given: seen.append(set(given[3])) or [])
     context, _ = passed(app, SubmitPrompt(session_id="s1", prompt=PROMPT), ADA, ())
     context.update(kept=(one,))
-    pipeline.inject(context)
+    inject.inject(context)
     context.update(forgotten=(one,))
-    pipeline.inject(context)
+    inject.inject(context)
     assert seen == [{one}, set()]
 
 
@@ -196,7 +196,7 @@ def test_the_count_and_the_budget_are_kept(app: App) -> None:
     for each, session in ((settings, "s2"), (small, "s3")):
         context, _ = passed(app, SubmitPrompt(session_id=session, prompt=PROMPT), ADA, ())
         context.settings = each
-        injection = pipeline.inject(context)
+        injection = inject.inject(context)
         assert injection is not None
         assert len(injection.memory_ids) <= 2
         assert count(injection.text) <= each.token_budget
@@ -217,11 +217,11 @@ def test_scales_share_the_places(app: App, clock: Clock, monkeypatch: pytest.Mon
     clock.pass_days(3)
     ids = [*(add(app, f"Retry rule {number} says wait {number * 7} seconds.") for number in range(8)), old]
     found = [do(app, "get_memory", id=str(one)) for one in ids]
-    monkeypatch.setattr(pipeline, "sure_matches", lambda app, prompt, caller, known: found)
+    monkeypatch.setattr(inject, "sure_matches", lambda app, prompt, caller, known: found)
     assert ask(app).memory_ids == tuple(map(str, [*ids[:4], old]))
     context, _ = passed(app, SubmitPrompt(session_id="s2", prompt=PROMPT), ADA, ())
     context.settings = LifecycleSettings(modules_off="temporal")
-    injection = pipeline.inject(context)
+    injection = inject.inject(context)
     assert injection is not None
     assert injection.memory_ids == tuple(map(str, ids[:5]))
 

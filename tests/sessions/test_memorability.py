@@ -14,9 +14,8 @@ from recollect.sessions.memorability import (
     distinctiveness,
     memorability,
     signs_of,
-    states_rule,
 )
-from recollect.sessions.observations.statements import sentences
+from recollect.sessions.observations.statements import sentences, states_rule
 
 WORDS = "harbour violin copper glacier lantern meadow thunder pepper saddle window orchard pebble ribbon".split()
 RULE = "Never deploy on Fridays, because support is away."

@@ -11,8 +11,9 @@ from recollect import App, Caller, Settings, remember
 from recollect.domain.lifecycle import CorrectObservation, Decision, Noted, Observation
 from recollect.errors import InvalidInput, NotFound
 from recollect.sessions.boundaries import Window
-from recollect.sessions.observations.notes import Trail
-from recollect.sessions.session_state import SessionState, correct_observation
+from recollect.sessions.observations.trail import Trail
+from recollect.sessions.session_log import correct_observation
+from recollect.sessions.session_state import SessionState
 from recollect.sessions.session_summary import checkpoint, summary
 from run_operations import OTHER, add, do, listed, rows
 

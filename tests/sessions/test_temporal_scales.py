@@ -8,7 +8,7 @@ import pytest
 
 from ranked_memories import NOW, a_memory
 from recollect.domain.results import Memory
-from recollect.sessions.pipeline import ALLOCATION, Scale, balanced, scale, scale_by_age
+from recollect.sessions.temporal_scales import ALLOCATION, Scale, balanced, scale, scale_by_age
 
 
 def aged(identity: int, minutes: float, **fields: object) -> Memory:

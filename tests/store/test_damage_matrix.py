@@ -27,7 +27,7 @@ from recollect.domain.requests import Inspect
 from recollect.domain.results import Check
 from recollect.domain.transfer import ExportPage
 from recollect.errors import StoreUnusable
-from recollect.memory.reads import doctor
+from recollect.memory.reports import doctor
 from recollect.store.journal import FIRST, SIGNED, chained
 from recollect.store.store_lock import DAEMON, held, own
 from recollect.transfer.export_page import export_page, pages

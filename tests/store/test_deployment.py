@@ -21,9 +21,9 @@ from recollect.domain.lifecycle import Decision, Observation, UseTool
 from recollect.doors.http.application import Application
 from recollect.doors.http.server import TeamAccess
 from recollect.errors import InvalidInput, StoreUnusable
-from recollect.memory import prepare_write
+from recollect.memory import embed
 from recollect.sessions import pipeline
-from recollect.sessions.observations.notes import Trail
+from recollect.sessions.observations.trail import Trail
 from recollect.sessions.pipeline import Stage
 from recollect.sessions.session_state import Context
 from recollect.store import integrity
@@ -165,9 +165,9 @@ def test_what_a_dead_replica_was_at_is_taken_up(replica: Callable[[], App], depl
     made = add(replace(app, embedder=Cold(app.embedder)), SAID)
     with suppress(StoreUnusable), other.claiming("embedding", [str(made)]) as mine:
         assert mine == {str(made)}
-        assert not prepare_write.embed_pending(app.records, app.embedder)
+        assert not embed.embed_pending(app.records, app.embedder)
         end(other)
-    assert prepare_write.embed_pending(app.records, app.embedder)
+    assert embed.embed_pending(app.records, app.embedder)
     with suppress(StoreUnusable), other.claiming("index", ["project:crew/engine"]):
         app.vectors.sync()
         assert (app.vectors.waiting(), app.vectors.resting > 0) == (1, True)
@@ -180,7 +180,7 @@ def test_what_a_dead_replica_was_at_is_taken_up(replica: Callable[[], App], depl
 
 def test_replicas_share_what_waits_for_the_model(replica: Callable[[], App], monkeypatch: pytest.MonkeyPatch) -> None:
     """Two replicas that embed at once each embed other memories, all of them, each one once."""
-    monkeypatch.setattr(prepare_write, "_BATCH", 2)
+    monkeypatch.setattr(embed, "_BATCH", 2)
     one, two = replica(), replica()
     cold = replace(one, embedder=Cold(one.embedder))
     made = {add(cold, f"{SAID} {number}") for number in range(7)}
@@ -195,9 +195,7 @@ def test_replicas_share_what_waits_for_the_model(replica: Callable[[], App], mon
         store_vectors(records, waiting, chunks)
 
     monkeypatch.setattr(Records, "store_vectors", noted)
-    workers = [
-        threading.Thread(target=prepare_write.embed_pending, args=(each.records, each.embedder)) for each in (one, two)
-    ]
+    workers = [threading.Thread(target=embed.embed_pending, args=(each.records, each.embedder)) for each in (one, two)]
     for each in workers:
         each.start()
     for each in workers:

@@ -13,7 +13,7 @@ from callers import ADA
 from recollect import Draft, Settings
 from recollect.domain.requests import Inspect
 from recollect.domain.results import Check
-from recollect.memory.reads import doctor
+from recollect.memory.reports import doctor
 from recollect.store import integrity
 from stores import open_app
 

@@ -15,7 +15,7 @@ from callers import ADA
 from recollect import Draft, Forget, Settings
 from recollect.domain.requests import Inspect
 from recollect.errors import SecretFound
-from recollect.memory.reads import doctor
+from recollect.memory.reports import doctor
 from recollect.store.journal import chained
 from recollect.store.sql.database import open_file
 from stores import open_app

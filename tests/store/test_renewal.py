@@ -22,7 +22,7 @@ from recollect import App, Settings, reindex
 from recollect.domain.enums import Choice
 from recollect.engines.embedder import Embedder
 from recollect.errors import ModelMismatch
-from recollect.memory.prepare_write import chunks_of, embed_pending
+from recollect.memory.embed import chunks_of, embed_pending
 from run_operations import OTHER, add, always, by_hand, do, ill, judged_by, recalled, rows
 from second_model import NAME, second_model
 from stdio_client import until
@@ -204,7 +204,7 @@ def test_it_is_all_or_nothing(older: Settings) -> None:
 KILLED = """
 import os, signal, sys
 import recollect
-from recollect.memory.prepare_write import embed_pending
+from recollect.memory.embed import embed_pending
 most, done = int(sys.argv[1]), []
 def kill():
     done.append(1)

@@ -19,8 +19,9 @@ from recollect.domain.transfer import ExportPage, ImportBatch, Imported, ImportF
 from recollect.errors import InvalidInput, StoreUnusable
 from recollect.memory.facts import query_facts
 from recollect.memory.forget import memory_forget
-from recollect.memory.reads import history, list_memories
-from recollect.memory.remember import update_memory
+from recollect.memory.listing import list_memories
+from recollect.memory.reports import history
+from recollect.memory.update import update_memory
 from recollect.transfer.import_batch import import_batch
 from recollect.transfer.import_client import Import
 from recollect.transfer.import_paths import find_files

@@ -13,7 +13,7 @@ from recollect import App, Draft, Listing, Query, recall, remember
 from recollect.domain.requests import FactQuery
 from recollect.domain.transfer import ImportBatch, Imported
 from recollect.memory.facts import query_facts
-from recollect.memory.reads import list_memories
+from recollect.memory.listing import list_memories
 from recollect.transfer.import_batch import import_batch
 from recollect.transfer.import_client import Import
 from recollect.transfer.import_paths import find_files

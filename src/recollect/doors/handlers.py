@@ -9,26 +9,20 @@ from recollect.app import App
 from recollect.domain import calendar
 from recollect.domain.requests import Caller
 from recollect.domain.verbs import BY_NAME, PARTS
+from recollect.memory.aliases import memory_recall, memory_remember, memory_store
 from recollect.memory.facts import forget_fact, query_facts, store_fact
-from recollect.memory.forget import forget, memory_forget, purge_expired, restore_memory
+from recollect.memory.forget import forget, memory_forget, purge_expired
 from recollect.memory.inbox import decide, drop_source_rule, inbox, source_rules
+from recollect.memory.listing import get_memory, get_timeline, list_memories, search_by_concept, search_by_file
 from recollect.memory.move import bury, move_memory, pin, promote, unbury, unpin
-from recollect.memory.reads import (
-    count_projects,
-    doctor,
-    find_similar,
-    format_for_prompt,
-    get_memory,
-    get_timeline,
-    history,
-    list_memories,
-    search_by_concept,
-    search_by_file,
-    stats,
-)
-from recollect.memory.remember import memory_recall, memory_remember, memory_store, remember, update_memory
-from recollect.memory.summaries import summarize_old
-from recollect.memory.upkeep import rescan
+from recollect.memory.prompt import format_for_prompt
+from recollect.memory.remember import remember
+from recollect.memory.reports import count_projects, doctor, history, stats
+from recollect.memory.rescan import rescan
+from recollect.memory.restore import restore_memory
+from recollect.memory.similar import find_similar
+from recollect.memory.summarize import summarize_old
+from recollect.memory.update import update_memory
 from recollect.memory.withdraw import undo_withdrawal, withdraw
 from recollect.search.recall import recall, recall_compact
 from recollect.search.visibility import with_ids
@@ -48,7 +42,7 @@ from recollect.sessions.pipeline import (
     session_start,
     tool_post,
 )
-from recollect.sessions.session_state import correct_observation, list_sessions, show_session
+from recollect.sessions.session_log import correct_observation, list_sessions, show_session
 from recollect.transfer.export_page import export_page
 from recollect.transfer.import_batch import import_batch
 

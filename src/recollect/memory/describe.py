@@ -23,7 +23,8 @@ from recollect.domain.search import View
 from recollect.engines.describe import Description, Triple
 from recollect.errors import InvalidInput, ModelUnusable, SecretFound
 from recollect.gate import Cleared, clear
-from recollect.memory.grounding import IN_SHORT, MOST_ENTITIES, checked, day, retitled, with_overview
+from recollect.memory.condense import IN_SHORT, day, retitled, with_overview
+from recollect.memory.grounding import MOST_ENTITIES, checked
 from recollect.memory.prepare_write import (
     Embeddings,
     PreparedDraft,

@@ -1,30 +1,21 @@
-"""Text made of other texts: condensing without a model, and whether what a language model says stands in its source.
+"""Checks by rules whether the words of a language model about a text stand in the text, and give no orders.
 
 A rule cannot tell whether a sentence is true. It can tell that every name, identifier, path and number of it stands in
 the source, that most of its words do, and that it denies nothing where the source denies nothing.
-
-Condensing without a model: many memories as one list of what each says first, oldest first.
-
-Here stands what every summary of memories keeps, whoever chose them.
-
-Whether what a language model says of a text stands in the text, and gives no orders: a check by rules, not by trust.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
 
-from recollect.domain.enums import EntityType, ObservationType, strictest
-from recollect.domain.fields import MAX_CONTENT
-from recollect.domain.moments import MOST as MOST_MOMENTS
-from recollect.domain.results import Entity, Memory
+from recollect.domain.enums import EntityType
+from recollect.domain.results import Entity
 from recollect.engines.describe import Description, Triple
 from recollect.prompt.orders import gives_orders
 from recollect.text import layers
 from recollect.text.entities import entities
-from recollect.text.layers import one_line, shortened
 from recollect.text.normalization import fold
 from recollect.text.terms import topic_words
 
@@ -139,109 +130,3 @@ def _numbers_of(plain: str) -> set[str]:
 def _codes(plain: str) -> list[str]:
     """Return the words that hold a digit and are no number with its unit."""
     return [one for one in _MIXED.findall(plain) if not _MEASURE.fullmatch(one)]
-
-
-MOST: Final = 40
-"""Memories in one summary; more would leave too little of each."""
-
-IN_SHORT: Final = "In short: "
-"""Begins the line of a summary that quotes nobody: it goes when one of the members is forgotten."""
-
-_LABELS: Final = {"tags": 50, "concepts": None, "files_read": 200, "files_modified": 200, "when": MOST_MOMENTS}
-"""Labels and files of memories, and how many of them a summary keeps."""
-_CITED: Final = 140  # characters
-_QUOTED: Final = re.compile(r"- (?:\d{4}-\d\d-\d\d: )?(.+?)…?")
-
-
-def may_condense(memory: Memory) -> bool:
-    """Say whether a memory may be condensed: not one with a key or a term, which the summary would not keep."""
-    return memory.key is None and memory.ttl_days is None and memory.type is not ObservationType.COMPRESSED_SUMMARY
-
-
-def beginning(memory: Memory) -> str:
-    """Return what a memory says first, on one line."""
-    return one_line(memory.abstract or memory.content)
-
-
-def condensed(
-    category: str | None,
-    memories: Sequence[Memory],
-    said: Callable[[Memory], str] = beginning,
-    told: Sequence[Memory] | None = None,
-) -> str:
-    """Return one text of the memories: a heading, then a line for each, or for those `told`, of what is `said` of it.
-
-    The same line is not said twice.
-    """
-    lines = dict.fromkeys(f"- {said(one)}" for one in (memories if told is None else told))
-    return "\n".join([heading(category, [day(one) for one in memories]), *lines])[:MAX_CONTENT]
-
-
-def heading(category: str | None, days: Sequence[str]) -> str:
-    """Return the first line of a summary of memories of these days."""
-    about = f" about {category}" if category else ""
-    return f"What {len(days)} memories{about} said from {min(days)} to {max(days)}:"
-
-
-def quotable(memory: Memory) -> str:
-    """Return all that a summary may quote of a memory, on one line."""
-    return " ".join(f"{memory.content} {memory.abstract} {memory.title}".split())
-
-
-def quotes(line: str, said: Iterable[str]) -> bool:
-    """Say whether a line of a summary quotes one of these texts."""
-    quoted = _QUOTED.fullmatch(line)
-    return quoted is not None and any(quoted[1] in one for one in said)
-
-
-def with_overview(content: str, overview: str) -> str:
-    """Return a summary that says, below its heading, in one line what its members say together."""
-    first, *lines = content.split("\n")
-    return "\n".join([first, IN_SHORT + " ".join(overview.split()), *lines])
-
-
-def retitled(content: str, titles: Mapping[str, str]) -> str:
-    """Return a summary whose lines have the new titles of its members in the place of the old ones."""
-    new = {f"- {cited(old)}": f"- {cited(title)}" for old, title in titles.items()}
-    return "\n".join(new.get(line, line) for line in content.split("\n"))
-
-
-def cited(said: str) -> str:
-    """Return a title as a summary of a session lists it."""
-    return shortened(" ".join(said.split()), _CITED)
-
-
-def kept_fields(memories: Sequence[Memory]) -> dict[str, Any]:
-    """Return what a summary keeps of its memories: every label and file, the highest importance, the least trust.
-
-    It is as sensitive as the most sensitive of them, and of their kind and project where they have one in common.
-    """
-    alike = {name: {getattr(one, name) for one in memories} for name in ("fact_type", "project")}
-    return (
-        labels(map(labels_of, memories))
-        | {name: values.pop() for name, values in alike.items() if len(values) == 1}
-        | {
-            "importance": max(one.importance for one in memories),
-            "trust": min(one.trust for one in memories),
-            "sensitivity": strictest(*(one.sensitivity for one in memories)),
-        }
-    )
-
-
-def labels_of(one: Memory) -> dict[str, tuple[str, ...]]:
-    """Return the labels and files of a memory."""
-    return {name: getattr(one, name) for name in _LABELS}
-
-
-def labels(members: Iterable[Mapping[str, Sequence[str]]]) -> dict[str, Any]:
-    """Return every label and file of some memories, each once, and no more than a summary keeps."""
-    every = list(members)
-    return {
-        name: tuple(dict.fromkeys(value for one in every for value in one.get(name, ())))[:most]
-        for name, most in _LABELS.items()
-    }
-
-
-def day(one: Memory) -> str:
-    """Return the day on which what a memory says happened or was stored."""
-    return (one.observed_at or one.created_at).date().isoformat()

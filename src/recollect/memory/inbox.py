@@ -27,9 +27,10 @@ from recollect.domain.review import (
 from recollect.domain.search import View
 from recollect.errors import InvalidInput, NotFound
 from recollect.gate import clear, secrets_in
-from recollect.memory.forget import forget, restore_memory
+from recollect.memory.forget import forget
 from recollect.memory.prepare_write import draft_of, entry_for, journal_refusals, prepare
 from recollect.memory.reconcile import expired
+from recollect.memory.restore import restore_memory
 from recollect.memory.withdraw import is_from
 from recollect.search.visibility import allowed_levels, levels_of, parse_id, unfiltered
 

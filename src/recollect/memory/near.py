@@ -10,7 +10,8 @@ from recollect.domain.page import NearPair, NearPairs, ReadNearPairs, ReplaceMem
 from recollect.domain.requests import Caller, Filters
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.errors import InvalidInput, NotFound
-from recollect.memory.reconcile import expired, merged
+from recollect.memory.likeness import merged
+from recollect.memory.reconcile import expired
 from recollect.search.visibility import allowed_levels, levels_of, parse_id, view_of
 
 _LOOKED_AT: Final = 500

@@ -1,11 +1,4 @@
-"""Storing a memory, changing one, and the names that seeds have for it.
-
-Verbs under other names, with other fields and scales: each turns its request into that of a verb and calls it.
-
-Remember: a draft passes the gate and becomes a memory, a new version of one, a part of one, or a confirmation.
-
-Update one memory by its id.
-"""
+"""Remember: a draft passes the gate and becomes a memory, a new version of one, a part of one, or a confirmation."""
 
 from __future__ import annotations
 
@@ -14,20 +7,21 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from recollect.app import App
-from recollect.domain.enums import OF_SESSION, Sensitivity
+from recollect.domain.enums import OF_SESSION
 from recollect.domain.fields import NO_MEMORY
 from recollect.domain.lifecycle import CAPTURED
 from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.engines.reconcile import Judgement
 from recollect.errors import Conflict, Forbidden, InvalidInput, NotFound, SecretFound
-from recollect.memory import duplicates
+from recollect.gate import clear
+from recollect.memory import duplicates, merges
 from recollect.memory.describe import describe_later
+from recollect.memory.embed import embed_missed
 from recollect.memory.prepare_write import (
     MASKED,
     PreparedDraft,
     clear_or_journal,
-    embed_missed,
     entry_for,
     evict_surplus,
     kept_note,
@@ -41,15 +35,13 @@ from recollect.search.visibility import allowed_levels, given_level, levels_of, 
 
 if TYPE_CHECKING:
     from recollect.store.sql.writing import Writing
-from functools import partial
-from typing import Any
 
-from recollect.domain.enums import strictest
-from recollect.domain.requests import Levels, MemoryFields, MemoryRecall, MemoryRemember, MemoryStore, Update
-from recollect.domain.results import Recalled
-from recollect.gate import clear
-from recollect.memory.prepare_write import Embeddings, journal_refusals, retry_with_embeddings, same_text_note
-from recollect.search.recall import recall
+_NAME = "remember"
+_SAYS_THIS = "It already says this, in the words of a source with more authority."
+_CONFIRMED = "It already said this: its text stays, and it is surer now."
+_NEAR_UNKNOWN = "What is near it is not known until it is embedded; `find_similar` tells it later."
+_Kept = tuple[tuple[int, str], ...]
+"""The hidden memories that keep a text, and the note on each while it is there."""
 
 
 def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") -> Outcome:
@@ -98,14 +90,6 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
     return replace(outcome, near=duplicates.named(app, one.draft, namespace, caller.user, near, outcome))
 
 
-_NAME = "remember"
-_SAYS_THIS = "It already says this, in the words of a source with more authority."
-_CONFIRMED = "It already said this: its text stays, and it is surer now."
-_NEAR_UNKNOWN = "What is near it is not known until it is embedded; `find_similar` tells it later."
-_Kept = tuple[tuple[int, str], ...]
-"""The hidden memories that keep a text, and the note on each while it is there."""
-
-
 def _namespace(app: App, draft: Draft, caller: Caller) -> str | None:
     """Return where to write: where the memory lies that the draft names, else the namespace of its scope."""
     named = draft.id or draft.supersedes
@@ -138,7 +122,7 @@ def _planned(app: App, one: PreparedDraft, namespace: str, near: dict[int, float
     if decision.old is None or decision.action is Action.SUPERSEDE:
         judged = decision.judgement
         return None if judged is None else _Plan(decision.action, decision.old, one, judged)
-    make = duplicates.merged_draft if decision.action is Action.MERGE else duplicates.refreshed_draft
+    make = merges.merged_draft if decision.action is Action.MERGE else merges.refreshed_draft
     try:
         whole = clear_or_journal(app, make(decision.old, one.draft), namespace, caller, one.draft.sensitivity)
     except (SecretFound, InvalidInput):
@@ -240,7 +224,7 @@ def _keep_both(
     if not _is_of_another(old, caller) or not (old.came_from or said.came_from) or review == REJECTED:
         return
     parts = transaction.archived(old.id)
-    if not duplicates.statements(old, parts):
+    if not merges.statements(old, parts):
         transaction.archive(old)
     if said not in [part.stamp for part in parts]:
         transaction.insert(entry_for(app, one, None, caller.user, said, review), merged_into=old.id)
@@ -297,119 +281,9 @@ def _joined(
         _keep_both(app, transaction, one, old, caller, review)
         transaction.update(old, entry, plan.action, keep=False)
         return Outcome(WriteStatus.UPDATED, str(old.id), (_CONFIRMED,)), ()
-    if not duplicates.statements(old, transaction.archived(old.id)):
+    if not merges.statements(old, transaction.archived(old.id)):
         transaction.archive(old)
     part = transaction.insert(entry_for(app, one, None, caller.user, caller.origin, review), merged_into=old.id)
     transaction.update(old, entry, plan.action, keep=False)
     kept = (part, f"The new text by itself is kept as memory {part}, which is hidden.")
     return Outcome(WriteStatus.MERGED, str(old.id), (f"Merged into memory {old.id}.",)), (kept,)
-
-
-_UPDATE = "update_memory"
-_CLEARABLE = frozenset(name for name, field in MemoryFields.model_fields.items() if field.default in (None, ""))
-"""The fields that a memory can be without: an update takes their values away."""
-
-
-def update_memory(app: App, request: Update, caller: Caller, *, request_id: str = "") -> Outcome:
-    """Change the given fields of a memory; the others stay, and an empty label is removed.
-
-    A new content has a new abstract and overview, and a new title where that was made from the content. Raises
-    `SecretFound`, `NotFound`, or `InvalidInput` for a key that another memory has. A `request_id` seen before gives
-    its first answer again.
-    """
-    memory_id, levels = parse_id(request.id), levels_of(request, caller)
-    namespace = app.records.namespace_of(memory_id, caller.namespaces(), levels) if memory_id else None
-    if memory_id is None or namespace is None:
-        before = app.records.previous_outcome(caller.namespaces(), caller.user, _UPDATE, request_id)
-        if before is not None:
-            return before
-        raise NotFound(f"Memory {request.id} not found.")
-    cleared = clear_or_journal(app, request, namespace, caller, _level(request))
-    outcome = retry_with_embeddings(
-        app, partial(_update, app, request, cleared.value, (namespace, memory_id), caller, request_id)
-    )
-    given = cleared.value.model_dump(include={"content", "abstract", "overview"}, exclude_none=True)
-    if "content" in given:
-        describe_later(app, outcome, Draft(**given), caller)
-    return outcome
-
-
-def _update(
-    app: App, request: Update, asked: Update, place: tuple[str, int], caller: Caller, request_id: str, made: Embeddings
-) -> Outcome:
-    """Write the cleared request over the memory with this namespace and id, in one transaction."""
-    namespace, memory_id = place
-    with (
-        journal_refusals(app, namespace, caller, _level(request)),
-        app.records.writing(caller.writable(namespace), caller.user, allowed_levels(request)) as transaction,
-    ):
-        if (before := transaction.previous_outcome(_UPDATE, request_id)) is not None:
-            return before
-        old = transaction.by_id(memory_id)
-        if old is None or expired(old, app.clock()) or old.merged_into is not None:
-            raise NotFound(f"Memory {request.id} not found.")
-        if outranks(old, caller.origin):
-            raise Forbidden(f"Memory {old.id} was said by {old.origin}, which this does not replace.")
-        draft = _updated_draft(old, asked)
-        level = asked.sensitivity or old.sensitivity
-        key = draft.key if "key" in draft.model_fields_set else old.key
-        seen = level in allowed_levels(request)
-        refuse_taken_key(transaction, key, old, level, app.clock(), seen=seen)
-        one = prepare(app, clear(draft, app.on_secret), old, made)
-        notes: tuple[str, ...] = (MASKED,) if asked != request or one.draft != draft else ()
-        if one.content_hash != old.content_hash:
-            notes += same_text_note(transaction, one, old, app.clock())
-        words = caller.origin if one.content_hash != old.content_hash else None
-        entry = entry_for(app, one, old, caller.user, words)
-        new_text = "content" in asked.model_fields_set  # else it can only differ by a secret that was masked
-        kept = transaction.update(old, entry, "update", revive=False, keep=new_text)
-        notes += () if kept is None else (kept_note(kept),)
-        outcome = Outcome(WriteStatus.UPDATED, str(memory_id), notes)
-        transaction.record_outcome(_UPDATE, request_id, outcome)
-    return outcome
-
-
-def _level(request: Update) -> Sensitivity:
-    """Return the strictest level that an update may be about."""
-    return strictest(*allowed_levels(request), *filter(None, [request.sensitivity]))
-
-
-def _updated_draft(old: Memory, request: Update) -> Draft:
-    given = {name: getattr(request, name) for name in request.model_fields_set - {"id", *Levels.model_fields}}
-    kept = {name: value for name, value in given.items() if value is not None or name in _CLEARABLE}
-    return Draft(**{"content": old.content, "scope": old.scope, "confidence": old.confidence} | kept)
-
-
-_STEPS = 10.0
-
-
-def memory_store(app: App, request: MemoryStore, caller: Caller, *, request_id: str = "") -> Outcome:
-    """Create a memory, or with an `id` update that one.
-
-    Raises what `remember` and `update_memory` raise.
-    """
-    if request.id is not None:
-        return update_memory(app, Update(id=request.id, **_fields(request)), caller, request_id=request_id)
-    if request.content is None:
-        raise InvalidInput("content", "Missing content: `memory_store` requires `content` unless it updates an `id`")
-    scope = {} if request.scope is None else {"scope": request.scope}
-    return remember(app, Draft(**_fields(request), **scope), caller, request_id=request_id)
-
-
-def memory_recall(app: App, request: MemoryRecall, caller: Caller) -> Recalled:
-    """Return an index of all matches and the details that fit the budget, ranked with the profile `habit`."""
-    return recall(app, request, caller)
-
-
-def memory_remember(app: App, request: MemoryRemember, caller: Caller, *, request_id: str = "") -> Outcome:
-    """Remember one of six kinds of knowledge; a profile always merges, events and cases are always new."""
-    layers = {name: value for name in ("abstract", "overview") if (value := getattr(request, name)) is not None}
-    draft = Draft(content=request.content, fact_type=request.category, scope=request.scope, **layers)
-    return remember(app, draft, caller, request_id=request_id)
-
-
-def _fields(request: MemoryStore) -> dict[str, Any]:
-    importance = None if request.importance is None else request.importance / _STEPS
-    named = {"abstract": request.summary, "fact_type": request.type, "importance": importance}
-    same = {name: getattr(request, name) for name in ("content", "tags", "ttl_days")}
-    return {name: value for name, value in (named | same).items() if value is not None}

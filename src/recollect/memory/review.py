@@ -11,8 +11,8 @@ from recollect.domain.origin import APPROVED, Authority, Origin, SaidBy
 from recollect.domain.requests import Caller
 from recollect.domain.results import Memory
 from recollect.domain.search import View
+from recollect.memory.likeness import same
 from recollect.memory.prepare_write import PreparedDraft
-from recollect.memory.reconcile import same
 
 REJECTED: Final = "rejected"
 """What is said of something from a source that a person has rejected: it is hidden at once."""

@@ -21,8 +21,8 @@ from recollect.domain.results import Fact, Memory
 from recollect.domain.review import UndoWithdrawal, Withdraw, Withdrawn
 from recollect.errors import NotFound
 from recollect.gate import clear
-from recollect.memory import duplicates
-from recollect.memory.grounding import (
+from recollect.memory import merges
+from recollect.memory.condense import (
     IN_SHORT,
     beginning,
     day,
@@ -33,16 +33,8 @@ from recollect.memory.grounding import (
     quotable,
     quotes,
 )
-from recollect.memory.prepare_write import (
-    EmbeddingNeeded,
-    Embeddings,
-    PreparedDraft,
-    chunks_of,
-    draft_of,
-    entry_for,
-    is_long,
-    prepare,
-)
+from recollect.memory.embed import chunks_of, is_long
+from recollect.memory.prepare_write import EmbeddingNeeded, Embeddings, PreparedDraft, draft_of, entry_for, prepare
 from recollect.memory.reconcile import expired
 from recollect.memory.summaries import MOST_NAMED, session_key
 from recollect.search.visibility import allowed_levels, parse_id
@@ -121,7 +113,7 @@ class _Work:
         parts = self.writing.archived(whole.id)
         gone = [one for one in parts if one.id in self.found]
         rest = [one for one in parts if one.id not in self.found]
-        merged = duplicates.statements(whole, parts)
+        merged = merges.statements(whole, parts)
         if merged and gone:
             left = [one for one in merged if one.id not in self.found]
         elif not merged and whole.id in self.found:
@@ -427,8 +419,8 @@ def _draft_of(members: Sequence[Memory]) -> Draft:
     names = MemoryFields.model_fields.keys() - {"key", "ttl_days", "scope"}
     fields: dict[str, Any] = {name: getattr(first, name) for name in names}
     if len(members) > 1:
-        joined = duplicates.joined(members)
-        fields |= {name: getattr(joined, name) for name in (*duplicates.LABELS, "content", "confidence")}
+        joined = merges.joined(members)
+        fields |= {name: getattr(joined, name) for name in (*merges.LABELS, "content", "confidence")}
         fields |= {"abstract": "", "overview": ""}
     return Draft(scope=first.scope, **fields)
 

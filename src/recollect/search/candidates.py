@@ -21,9 +21,10 @@ from recollect.search.visibility import view_of
 from recollect.store.text.index import Term
 from recollect.store.vectors.index import SCANNED_AWAY
 from recollect.text import short_forms
+from recollect.text.languages import is_english
 from recollect.text.short_forms import plural
 from recollect.text.speaker_names import named_speakers, transcript_speakers, without_names
-from recollect.text.terms import forms, is_english, stem
+from recollect.text.terms import forms, stem
 from recollect.text.writing_systems import certainty, is_dense, is_latin
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 
 from recollect.domain import calendar
 from recollect.search import date_reader
-from recollect.search.parse import COUNT, YEAR, period_of
+from recollect.search.periods import COUNT, YEAR, period_of
 
 _COUNTED: Final = re.compile(
     rf"\b(?:{COUNT}|few|couple|fortnight)\b.{{0,80}} ago$|^in (?:{COUNT})\b|^(?:{COUNT}) [a-z]+$"

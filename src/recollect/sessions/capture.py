@@ -37,9 +37,10 @@ from recollect.sessions.memorability import Memorability, memorability, signs_of
 from recollect.sessions.moment import note_done
 from recollect.sessions.observations.kinds import importance_of
 from recollect.sessions.observations.noise import REPEATED, digest
-from recollect.sessions.observations.notes import Note, Trail, observe
+from recollect.sessions.observations.notes import Note, observe
 from recollect.sessions.observations.occurrence import ASSISTANT, Occurrence, Origin, prompted, shown_input, used
 from recollect.sessions.observations.origins import outside_after, stamp_of
+from recollect.sessions.observations.trail import Trail
 from recollect.sessions.session_state import Context
 from recollect.sessions.session_summary import checkpoint, summary
 from recollect.text.layers import shortened

@@ -19,7 +19,7 @@ from recollect.domain.lifecycle import EndSession, LifecycleSettings
 from recollect.domain.requests import Caller
 from recollect.domain.results import Memory
 from recollect.domain.search import View
-from recollect.memory.grounding import MOST, beginning, condensed, day, may_condense
+from recollect.memory.condense import MOST, beginning, condensed, day, may_condense
 from recollect.memory.summaries import write_summary
 from recollect.sessions.session_state import Context
 from recollect.text.layers import sentences, shortened, title

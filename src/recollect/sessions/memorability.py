@@ -52,16 +52,6 @@ _REASON: Final = re.compile(  # in English, German, French and Spanish
     r"debido a|causa)\b",
     re.IGNORECASE,
 )
-_RULE: Final = re.compile(
-    r"\b(?:always|never|from now on|must|mustn't|no longer|prefer|prefers|preferred|by convention|may only|may not|"
-    r"only (?:\w+ ){1,6}may|only (?:on|in|with|via|through|by|for|from|after|before)|we decided|we agreed|we settled|"
-    r"decided to|decided on|decided against|(?:the|our) (?:rule|policy|convention) is|"
-    r"immer|nie|niemals|ab jetzt|ab sofort|muss|müssen|darf|dürfen|bevorzuge|nicht mehr|"
-    r"wir haben (?:entschieden|beschlossen)|toujours|jamais|désormais|il faut|doit|doivent|préfère|nous avons décidé|"
-    r"on a décidé|siempre|nunca|jamás|a partir de ahora|debe|deben|hay que|prefiero|hemos decidido|decidimos)\b|"
-    r"^(?:please )?(?:don't|do not)\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,11 +104,6 @@ def signs_of(text: str, kind: Kind | None, *, passes_now: bool = False) -> Colle
         "a name": bool(SIGNS["name"].search(text)),
     }
     return [sign for sign, stands in found.items() if stands]
-
-
-def states_rule(sentence: str) -> bool:
-    """Say whether a sentence of a person states a rule, a decision or a preference; a question states none."""
-    return not sentence.rstrip().endswith("?") and bool(_RULE.search(sentence))
 
 
 def distinctiveness(cosines: Iterable[float]) -> float:

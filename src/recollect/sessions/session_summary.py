@@ -10,9 +10,9 @@ from recollect.domain.enums import ObservationType as Kind
 from recollect.domain.enums import Source
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory
-from recollect.memory.grounding import cited
+from recollect.memory.condense import cited
 from recollect.memory.summaries import session_key
-from recollect.sessions.observations.notes import Trail
+from recollect.sessions.observations.trail import Trail
 
 CATEGORY: Final = "session"
 _IMPORTANCE: Final = 0.1

@@ -26,7 +26,8 @@ from recollect.domain.transfer import (
 )
 from recollect.errors import RecollectError
 from recollect.gate import Cleared
-from recollect.memory.prepare_write import chunks_of_each, evict_surplus
+from recollect.memory.embed import chunks_of_each
+from recollect.memory.prepare_write import evict_surplus
 from recollect.search.visibility import levels_with, parse_id
 from recollect.store.entries import FactEntry
 from recollect.transfer.import_checks import CheckedMemory, Checks, Report

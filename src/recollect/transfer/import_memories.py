@@ -12,7 +12,8 @@ from recollect.domain.origin import APPROVED, Authority, Origin, SaidBy, before_
 from recollect.domain.requests import Caller, MemoryFields
 from recollect.domain.results import Memory
 from recollect.domain.transfer import FactRecord, MemoryRecord, Problem
-from recollect.memory.prepare_write import PreparedDraft, chunks_of, entry_for
+from recollect.memory.embed import chunks_of
+from recollect.memory.prepare_write import PreparedDraft, entry_for
 from recollect.memory.reconcile import expired
 from recollect.memory.review import NEW_SOURCE, decided_of, outranks
 from recollect.store.entries import Chunk, ImportedMemory

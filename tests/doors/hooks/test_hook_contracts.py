@@ -14,8 +14,9 @@ from recollect.domain.verbs import BY_NAME, PARTS
 from recollect.doors import hook, hook_events
 from recollect.doors.agents.agents import agents
 from recollect.doors.http.events import OPERATIONS
-from recollect.sessions.observations.notes import Trail, observe
+from recollect.sessions.observations.notes import observe
 from recollect.sessions.observations.occurrence import ASSISTANT, prompted, used
+from recollect.sessions.observations.trail import Trail
 
 INJECTION = {  # as Codex checks it; Claude Code and Gemini CLI take the same
     "type": "object",

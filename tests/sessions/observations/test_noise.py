@@ -9,8 +9,9 @@ import pytest
 
 from recollect.sessions.observations.lines import read
 from recollect.sessions.observations.noise import digest, noise
-from recollect.sessions.observations.notes import NOTHING, Trail, observe
+from recollect.sessions.observations.notes import NOTHING, observe
 from recollect.sessions.observations.occurrence import prompted, used
+from recollect.sessions.observations.trail import Trail
 
 PASSING = "........................................ [100%]\n40 passed in 3.10s"
 BINARY = "\n".join(base64.b64encode(bytes(range(n, n + 57))).decode() for n in range(6))

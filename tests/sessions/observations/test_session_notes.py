@@ -8,8 +8,9 @@ import pytest
 
 from recollect.domain.enums import Concept, FactType, ObservationType
 from recollect.sessions.memorability import memorability
-from recollect.sessions.observations.notes import LONGEST, NOTHING, Note, Observed, Trail, observe
+from recollect.sessions.observations.notes import LONGEST, NOTHING, Note, Observed, observe
 from recollect.sessions.observations.occurrence import Occurrence, Origin, prompted, used
+from recollect.sessions.observations.trail import Trail
 
 FOLDER = "/home/ada/shop"
 EDIT = used(

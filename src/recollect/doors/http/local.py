@@ -44,7 +44,7 @@ from recollect.doors.http.openapi import parameter
 from recollect.doors.web import AS_ARGUMENT, PAGE
 from recollect.doors.web.entry import Browser
 from recollect.errors import Forbidden, InvalidInput, ModelMismatch, RecollectError, Unauthorized
-from recollect.memory.upkeep import reindex
+from recollect.memory.reindex import reindex
 from recollect.project_files import NAMES
 from recollect.projects import former_names
 from recollect.sessions.project_settings import narrowed, settings_in

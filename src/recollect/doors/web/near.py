@@ -11,7 +11,7 @@ from recollect.doors.web.memories import found
 from recollect.doors.web.visit import Done, Shown, Visit
 from recollect.doors.web.words import differences
 from recollect.errors import InvalidInput
-from recollect.memory.duplicates import LABELS
+from recollect.memory.merges import LABELS
 
 _CHOICES: Final = ("newer", "older", "merge", "apart")
 

@@ -20,7 +20,7 @@ from recollect.domain.results import Check, Outcome, Recalled
 from recollect.doors.http.messages import to_recollect_error
 from recollect.doors.web.visit import Done, Shown, Visit
 from recollect.errors import Forbidden, InvalidInput, RecollectError
-from recollect.memory.reads import checks
+from recollect.memory.reports import checks
 
 _MOST_PLACES: Final = 200
 _WIDTH: Final = 440

@@ -28,7 +28,7 @@ from recollect.memory.near import near_pairs, replace_memory, tell_apart
 from recollect.memory.overview import browse, facets, read_journal
 from recollect.search.recall import recall_uncounted
 from recollect.sessions.pipeline import preview_start
-from recollect.sessions.session_state import glance_at_sessions, uses_of
+from recollect.sessions.session_log import glance_at_sessions, uses_of
 
 PAGE: Final[dict[str, tuple[type[Request], Callable[..., Any]]]] = {
     run.__name__: (request, run)

@@ -93,6 +93,7 @@ _FEWEST: Final = 6
 _PLAIN: Final = re.compile(r"[^\W\d_][^\W\d_'’-]*[.,;:!?)]*")
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=\S)|\n+")
 _TESTED: Final = re.compile(r"^(?:FAILED|ERROR) \S+(?:::| - )|^\s*(?:❯|×|✕) |^--- FAIL|^FAIL\b")
+_FRAME: Final = re.compile(r"^\s*(?:E\s{2,}|[│├└─*>•-]{1,80}\s+|\d{2}:\d{2}:\d{2}\S*\s+|#+\s+|\*\*)+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +136,11 @@ def is_prose(text: str) -> bool:
     """Say whether a text is a sentence of a language: six words or more, most of them plain."""
     words = text.split()
     return len(words) >= _FEWEST and sum(bool(_PLAIN.fullmatch(word)) for word in words) >= 0.7 * len(words)
+
+
+def without_frame(text: str) -> str:
+    """Return a line without what a tool puts before it."""
+    return " ".join(_FRAME.sub("", text).split())
 
 
 def _judged(line: str) -> Line:

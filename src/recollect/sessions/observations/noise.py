@@ -9,8 +9,9 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from recollect.prompt.orders import gives_orders
+from recollect.sessions.observations.command_lines import programs
 from recollect.sessions.observations.lines import Line
-from recollect.sessions.observations.occurrence import Occurrence, Origin, programs
+from recollect.sessions.observations.occurrence import Occurrence, Origin
 from recollect.sessions.observations.statements import explanations
 
 COMMANDED: Final = "it gives orders to a model"
@@ -55,6 +56,7 @@ _INSTALLS: Final = re.compile(
     r"^(?:(?:pip3?|uv pip|pipx|apt(?:-get)?|brew|gem|cargo|go|npm|pnpm|yarn|bun|poetry|uv|dnf|yum|apk|playwright|"
     r"bundle)\s+(?:-\S+ )*(?:install|add|ci|sync|update|upgrade|fetch|get|i)|docker (?:compose )?pull)\b"
 )
+_HELP: Final = re.compile(r"(?:^|\s)(?:--help|-h|help)(?:\s*(?:2>&1\s*)?(?:\|.*)?)$|(?:^|[;&|]\s*)man \w")
 _CHECKS_STYLE: Final = re.compile(r"^(?:-\S+ )*(?:run )?(?:lint|fmt|format|validate)\b")
 _SHOWS: Final = frozenset("cd echo head tail cat wc less more nl cut sort uniq tr column file".split())
 _SEARCHES: Final = frozenset("rg ag ack".split())
@@ -206,7 +208,6 @@ def _edited(one: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
     return "" if one.written.strip() else "it only takes text out"
 
 
-_HELP: Final = re.compile(r"(?:^|\s)(?:--help|-h|help)(?:\s*(?:2>&1\s*)?(?:\|.*)?)$|(?:^|[;&|]\s*)man \w")
 _CHECKS: Final[tuple[Callable[[Occurrence, list[Line], Collection[str]], str], ...]] = (
     _echo,
     _plan,

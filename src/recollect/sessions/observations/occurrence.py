@@ -14,8 +14,30 @@ from enum import StrEnum
 from typing import Any, Final
 
 from recollect.prompt.neutral import visible
+from recollect.sessions.observations.command_lines import programs, without_documents
 from recollect.text.prompts import is_typed, reported
 from recollect.text.separators import gap
+
+_PROMPT: Final = 20_000  # characters of a prompt, or of an edit, that are read
+_END: Final = 40_000  # characters that are read of either end of an output
+_COMMAND: Final = 4_000
+_DESCRIPTION: Final = 300
+ASSISTANT: Final = "Assistant"
+"""The tool that stands for what the assistant said at the end of a turn."""
+_OWN: Final = re.compile(r"recollect|(?:^|_)memor(?:y|ies)", re.IGNORECASE)
+_RECALLS: Final = re.compile(
+    r"(?:^|[;&|(]\s*|\s)(?:\S{0,200}/)?(?:recollect|\w{0,40}mem\w{0,40})\s+(?:-\S+\s+){0,20}"
+    r"(?:recall|remember|search|query|prompt|list|show|forget|context|session)\b"
+)
+_READERS: Final = frozenset("cat head tail sed less bat nl".split())
+_PATCH: Final = "*** Begin Patch\n"
+_PATCHED: Final = re.compile(r"^\*\*\* (?:Add|Update) File: (.*\S)\s*$", re.MULTILINE)
+_GAPS: Final = re.compile(r"[ \t]+")
+_NUMBERED: Final = re.compile(r"^ *\d+(?:→|\t)", re.MULTILINE)
+_MOVES: Final = re.compile(r"\x1b\[[0-9;]*[CGHf]")  # of the cursor: what follows stands elsewhere
+_ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*\x07")
+_OVERWRITTEN: Final = re.compile(r"^[^\n]*\r(?=[^\n])", re.MULTILINE)
+_SHELL: Final = re.compile(r"^(?:/\S*/)?(?:ba|z|da)?sh -l?c(?: (?!-)|$)(?!['\"])")
 
 
 class Origin(StrEnum):
@@ -33,10 +55,6 @@ class Origin(StrEnum):
     OTHER = "other"
 
 
-_PROMPT: Final = 20_000  # characters of a prompt, or of an edit, that are read
-_END: Final = 40_000  # characters that are read of either end of an output
-_COMMAND: Final = 4_000
-_DESCRIPTION: Final = 300
 _TOOLS: Final[Mapping[Origin, frozenset[str]]] = {
     Origin.COMMAND: frozenset(
         "bash shell localshell runshellcommand execcommand executecommand runterminalcmd runcommand terminal exec "
@@ -54,41 +72,7 @@ _TOOLS: Final[Mapping[Origin, frozenset[str]]] = {
     Origin.REPORT: frozenset("task assistant agent subagent".split()),
     Origin.PLAN: frozenset("todowrite todoread updateplan exitplanmode writetodos taskcreate taskupdate".split()),
 }
-ASSISTANT: Final = "Assistant"
-"""The tool that stands for what the assistant said at the end of a turn."""
 _ORIGINS: Final = {name: origin for origin, names in _TOOLS.items() for name in names}
-_OWN: Final = re.compile(r"recollect|(?:^|_)memor(?:y|ies)", re.IGNORECASE)
-_RECALLS: Final = re.compile(
-    r"(?:^|[;&|(]\s*|\s)(?:\S{0,200}/)?(?:recollect|\w{0,40}mem\w{0,40})\s+(?:-\S+\s+){0,20}"
-    r"(?:recall|remember|search|query|prompt|list|show|forget|context|session)\b"
-)
-_READERS: Final = frozenset("cat head tail sed less bat nl".split())
-_PATCH: Final = "*** Begin Patch\n"
-_PATCHED: Final = re.compile(r"^\*\*\* (?:Add|Update) File: (.*\S)\s*$", re.MULTILINE)
-_LONGEST: Final = 160
-_TRIVIAL: Final = frozenset(
-    "cd echo export source set sed grep rg head tail sleep cat sort uniq wc cut tr awk xargs tee jq true for do done "
-    "if then fi else while [ test".split()
-)
-_WORD: Final = re.compile(r"[\w./:-]+")
-_GAPS: Final = re.compile(r"[ \t]+")
-_NUMBERED: Final = re.compile(r"^ *\d+(?:→|\t)", re.MULTILINE)
-_MOVES: Final = re.compile(r"\x1b\[[0-9;]*[CGHf]")  # of the cursor: what follows stands elsewhere
-_ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07\x1b]*\x07")
-_OVERWRITTEN: Final = re.compile(r"^[^\n]*\r(?=[^\n])", re.MULTILINE)
-_SHELL: Final = re.compile(r"^(?:/\S*/)?(?:ba|z|da)?sh -l?c(?: (?!-)|$)(?!['\"])")
-_HERE: Final = re.compile(r"<<-?\s*['\"]?(\w+)")
-_QUOTED: Final = re.compile(r"'[^']*'|\"(?:\\.|[^\"\\])*\"", re.DOTALL)
-_SEPARATES: Final = re.compile(r"[;&|\n]")
-_SEGMENTS: Final = re.compile(r"&&|\|\||;|\||\n|(?<![>&])&(?!&)")
-_BEFORE_PROGRAM: Final = re.compile(
-    r"^(?:(?:sudo|time|nice|exec|then|do|env|command|nohup)\s+|timeout\s+\S+\s+|\w+=\S*\s+|[({!]\s*)+"
-)
-_RUNNERS: Final = re.compile(
-    r"^(?:(?:uv|poetry|pipenv|pdm|hatch|bundle|mise) (?:run|exec)|npx|pnpm (?:exec|dlx)|yarn (?:dlx|run)|bunx|"
-    r"python[\d.]* -m|docker compose (?:-\S+ \S+ )*(?:exec|run)(?: -\S+)*+ [^-\s]\S*|docker exec(?: -\S+)*+ [^-\s]\S*|"
-    r"kubectl exec(?: -\S+)*+ [^-\s]\S*(?: --)?)(?:\s+-[\w-]+)*+\s+['\"]?"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,36 +155,6 @@ def used(tool: str, given: Mapping[str, Any], output: str, *, failed: bool = Fal
     return Occurrence(origin, text, tool, given, failed)
 
 
-def programs(command: str) -> list[tuple[str, str]]:
-    """Return the program of each part of a command line with the rest of that part, without what runs it."""
-    found = []
-    for segment in _SEGMENTS.split(_QUOTED.sub(_bare, without_documents(command))):
-        bare = _BEFORE_PROGRAM.sub("", segment.strip())
-        bare = _BEFORE_PROGRAM.sub("", _RUNNERS.sub("", bare))
-        name, _, rest = bare.strip("'\" ").partition(" ")
-        if name:
-            found.append((name.rpartition("/")[2], rest.strip()))
-    return found
-
-
-def without_documents(command: str) -> str:
-    """Return a command line without the documents that it writes down in itself."""
-    lines = command.split("\n")
-    last = {line.rstrip(" \t"): place for place, line in enumerate(lines)}
-    kept, at = [], 0
-    while at < len(lines):
-        mark = next((one for one in _HERE.finditer(lines[at]) if last.get(one[1], 0) > at), None)
-        kept.append(lines[at] if mark is None else f"{lines[at][: mark.start()]}<<{mark[1]}")
-        at += 1
-        while mark and lines[at - 1].rstrip(" \t") != mark[1]:
-            at += 1
-    return "\n".join(kept)
-
-
-def _bare(quoted: re.Match[str]) -> str:
-    return quoted[0] if not _SEPARATES.search(quoted[0]) else "…"
-
-
 def _origin(tool: str, given: Mapping[str, Any]) -> Origin:
     if _OWN.search(tool):
         return Origin.MEMORY
@@ -256,18 +210,3 @@ def shown_input(given: Mapping[str, Any]) -> str:
         if isinstance(value := given.get(name), str) and value.strip():
             return " ".join(value.split())
     return json.dumps(dict(given), ensure_ascii=False, default=str) if given else ""
-
-
-def work(command: str) -> str:
-    """Return the first that a command line runs: two commands of one work measure or try the same."""
-    return next(iter(works(command)), "")
-
-
-def works(command: str) -> list[str]:
-    """Return what a command line runs, each with its first words and without options and what only shows or filters."""
-    found = []
-    for name, rest in programs(command):
-        if name not in _TRIVIAL:
-            words = [word for word in _WORD.findall(rest) if not word.startswith("-")]
-            found.append(" ".join([name, *words[:2]])[:_LONGEST])
-    return found

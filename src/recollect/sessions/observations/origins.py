@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from recollect.domain.origin import Authority, SaidBy, read_also
 from recollect.domain.origin import Origin as Stamp
-from recollect.sessions.observations.occurrence import Occurrence, Origin, programs, used
+from recollect.sessions.observations.command_lines import programs
+from recollect.sessions.observations.occurrence import Occurrence, Origin, used
 
 _LONGEST: Final = 300  # characters of an address or a command
 _FETCHERS: Final = frozenset("curl wget http https xh aria2c lynx w3m links gh glab hub whois ftp".split())

@@ -22,6 +22,16 @@ _DOCUMENTS: Final = (".md", ".rst", ".txt", ".adoc", ".mdx", ".tex")
 _MARKS: Final = 4  # of a comment that are looked at in one line
 _CODE: Final = 120
 _NO_PROSE: Final = re.compile(r"^#{1,6} |^\||^```")  # headings, tables and fences
+_RULE: Final = re.compile(
+    r"\b(?:always|never|from now on|must|mustn't|no longer|prefer|prefers|preferred|by convention|may only|may not|"
+    r"only (?:\w+ ){1,6}may|only (?:on|in|with|via|through|by|for|from|after|before)|we decided|we agreed|we settled|"
+    r"decided to|decided on|decided against|(?:the|our) (?:rule|policy|convention) is|"
+    r"immer|nie|niemals|ab jetzt|ab sofort|muss|müssen|darf|dürfen|bevorzuge|nicht mehr|"
+    r"wir haben (?:entschieden|beschlossen)|toujours|jamais|désormais|il faut|doit|doivent|préfère|nous avons décidé|"
+    r"on a décidé|siempre|nunca|jamás|a partir de ahora|debe|deben|hay que|prefiero|hemos decidido|decidimos)\b|"
+    r"^(?:please )?(?:don't|do not)\b",
+    re.IGNORECASE,
+)
 
 
 def said(prompt: str) -> str:
@@ -39,6 +49,11 @@ def sentences(text: str) -> list[str]:
         elif bare:
             found.append(bare)
     return found
+
+
+def states_rule(sentence: str) -> bool:
+    """Say whether a sentence of a person states a rule, a decision or a preference; a question states none."""
+    return not sentence.rstrip().endswith("?") and bool(_RULE.search(sentence))
 
 
 def is_document(path: str) -> bool:

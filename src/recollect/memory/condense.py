@@ -1,0 +1,121 @@
+"""Condensing without a model: many memories as one list of what each says first, oldest first.
+
+Here stands what every summary of memories keeps, whoever chose them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from recollect.domain.enums import ObservationType, strictest
+from recollect.domain.fields import MAX_CONTENT
+from recollect.domain.moments import MOST as MOST_MOMENTS
+from recollect.domain.results import Memory
+from recollect.text.layers import one_line, shortened
+
+MOST: Final = 40
+"""Memories in one summary; more would leave too little of each."""
+
+IN_SHORT: Final = "In short: "
+"""Begins the line of a summary that quotes nobody: it goes when one of the members is forgotten."""
+
+_LABELS: Final = {"tags": 50, "concepts": None, "files_read": 200, "files_modified": 200, "when": MOST_MOMENTS}
+"""Labels and files of memories, and how many of them a summary keeps."""
+_CITED: Final = 140  # characters
+_QUOTED: Final = re.compile(r"- (?:\d{4}-\d\d-\d\d: )?(.+?)…?")
+
+
+def may_condense(memory: Memory) -> bool:
+    """Say whether a memory may be condensed: not one with a key or a term, which the summary would not keep."""
+    return memory.key is None and memory.ttl_days is None and memory.type is not ObservationType.COMPRESSED_SUMMARY
+
+
+def beginning(memory: Memory) -> str:
+    """Return what a memory says first, on one line."""
+    return one_line(memory.abstract or memory.content)
+
+
+def condensed(
+    category: str | None,
+    memories: Sequence[Memory],
+    said: Callable[[Memory], str] = beginning,
+    told: Sequence[Memory] | None = None,
+) -> str:
+    """Return one text of the memories: a heading, then a line for each, or for those `told`, of what is `said` of it.
+
+    The same line is not said twice.
+    """
+    lines = dict.fromkeys(f"- {said(one)}" for one in (memories if told is None else told))
+    return "\n".join([heading(category, [day(one) for one in memories]), *lines])[:MAX_CONTENT]
+
+
+def heading(category: str | None, days: Sequence[str]) -> str:
+    """Return the first line of a summary of memories of these days."""
+    about = f" about {category}" if category else ""
+    return f"What {len(days)} memories{about} said from {min(days)} to {max(days)}:"
+
+
+def quotable(memory: Memory) -> str:
+    """Return all that a summary may quote of a memory, on one line."""
+    return " ".join(f"{memory.content} {memory.abstract} {memory.title}".split())
+
+
+def quotes(line: str, said: Iterable[str]) -> bool:
+    """Say whether a line of a summary quotes one of these texts."""
+    quoted = _QUOTED.fullmatch(line)
+    return quoted is not None and any(quoted[1] in one for one in said)
+
+
+def with_overview(content: str, overview: str) -> str:
+    """Return a summary that says, below its heading, in one line what its members say together."""
+    first, *lines = content.split("\n")
+    return "\n".join([first, IN_SHORT + " ".join(overview.split()), *lines])
+
+
+def retitled(content: str, titles: Mapping[str, str]) -> str:
+    """Return a summary whose lines have the new titles of its members in the place of the old ones."""
+    new = {f"- {cited(old)}": f"- {cited(title)}" for old, title in titles.items()}
+    return "\n".join(new.get(line, line) for line in content.split("\n"))
+
+
+def cited(said: str) -> str:
+    """Return a title as a summary of a session lists it."""
+    return shortened(" ".join(said.split()), _CITED)
+
+
+def kept_fields(memories: Sequence[Memory]) -> dict[str, Any]:
+    """Return what a summary keeps of its memories: every label and file, the highest importance, the least trust.
+
+    It is as sensitive as the most sensitive of them, and of their kind and project where they have one in common.
+    """
+    alike = {name: {getattr(one, name) for one in memories} for name in ("fact_type", "project")}
+    return (
+        labels(map(labels_of, memories))
+        | {name: values.pop() for name, values in alike.items() if len(values) == 1}
+        | {
+            "importance": max(one.importance for one in memories),
+            "trust": min(one.trust for one in memories),
+            "sensitivity": strictest(*(one.sensitivity for one in memories)),
+        }
+    )
+
+
+def labels_of(one: Memory) -> dict[str, tuple[str, ...]]:
+    """Return the labels and files of a memory."""
+    return {name: getattr(one, name) for name in _LABELS}
+
+
+def labels(members: Iterable[Mapping[str, Sequence[str]]]) -> dict[str, Any]:
+    """Return every label and file of some memories, each once, and no more than a summary keeps."""
+    every = list(members)
+    return {
+        name: tuple(dict.fromkeys(value for one in every for value in one.get(name, ())))[:most]
+        for name, most in _LABELS.items()
+    }
+
+
+def day(one: Memory) -> str:
+    """Return the day on which what a memory says happened or was stored."""
+    return (one.observed_at or one.created_at).date().isoformat()

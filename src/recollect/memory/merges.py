@@ -1,0 +1,100 @@
+"""Merges: the draft that joins a memory, the statements of a merged memory, and that memory without one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from recollect.app import App
+from recollect.domain.enums import OnSecret
+from recollect.domain.moments import MOST as MOST_MOMENTS
+from recollect.domain.requests import Draft
+from recollect.domain.results import Memory
+from recollect.gate import clear
+from recollect.memory.likeness import merged
+from recollect.memory.prepare_write import Embeddings, PreparedDraft, draft_of, entry_for, prepare
+from recollect.memory.reconcile import expired
+
+if TYPE_CHECKING:
+    from recollect.store.sql.writing import Writing
+
+LABELS = {"tags": None, "concepts": None, "files_read": None, "files_modified": None, "when": MOST_MOMENTS}
+"""The fields of which a merged memory has what all its parts have, or the last of that where a number says how much."""
+
+
+def merged_draft(old: Memory, new: Draft) -> Draft:
+    """Return the draft that says what both say, with the labels of both, as sure and for as long as either."""
+    return _with_labels(
+        old, new, content=merged(old.content, new.content), confidence=max(old.confidence, new.confidence)
+    )
+
+
+def refreshed_draft(old: Memory, new: Draft) -> Draft:
+    """Return the old text with the labels that the new draft brought."""
+    return _with_labels(old, new, content=old.content)
+
+
+def _with_labels(old: Memory, new: Draft, **fields: object) -> Draft:
+    labels = {
+        name: _last((*getattr(old, name), *getattr(new, name)), most)
+        for name, most in LABELS.items()
+        if getattr(new, name)
+    }
+    importance = {"importance": max(old.importance, new.importance)} if "importance" in new.model_fields_set else {}
+    term = {} if new.ttl_days is None or old.ttl_days is None else {"ttl_days": max(old.ttl_days, new.ttl_days)}
+    return Draft(scope=new.scope, source=old.source, **fields, **labels, **importance, **term)
+
+
+def statements(whole: Memory, parts: Sequence[Memory]) -> list[Memory]:
+    """Return those of `parts`, its earlier texts too, of which the memory consists; none where it says more or less."""
+    said = [one for one in parts if merged(whole.content, one.content) == whole.content]
+    return said if said and _content(said) == whole.content else []
+
+
+def without(
+    app: App, transaction: Writing, part: Memory, author: str, embedded: Embeddings, on_secret: OnSecret
+) -> bool:
+    """Take a statement out of the memory that it was merged into; say whether that consisted of its statements still.
+
+    Where one statement is left, the memory has its text and labels again. Raises `EmbeddingNeeded` and `SecretFound`.
+    """
+    whole = transaction.by_id(part.merged_into) if part.merged_into is not None else None
+    said = statements(whole, transaction.archived(whole.id)) if whole is not None else []
+    rest = [one for one in said if one.id != part.id]
+    if whole is None or not rest or len(rest) == len(said):
+        return False
+    cleared = clear(draft_of(rest[0], key=whole.key) if len(rest) == 1 else joined(rest), on_secret)
+    one = prepare(app, cleared, whole, embedded)
+    if expired(whole, app.clock()):
+        one = PreparedDraft(cleared, one.content_hash, ())  # no index holds what is hidden
+    transaction.update(whole, entry_for(app, one, whole, author), "update", revive=False, keep=False)
+    if len(rest) == 1:
+        transaction.delete(rest[0].id)
+    return True
+
+
+def drop_earlier_wholes(transaction: Writing, whole: int, part: Memory) -> None:
+    """Delete the earlier texts of a merged memory that consist of its statements, this part among them."""
+    parts = transaction.archived(whole)
+    for one in parts:
+        said = statements(one, [each for each in parts if each.id != one.id])
+        if len(said) > 1 and part.id in [each.id for each in said]:
+            transaction.delete(one.id)
+
+
+def joined(parts: Sequence[Memory]) -> Draft:
+    """Return the draft that says what these statements say together, with the labels of all."""
+    labels = {name: _last(chain(*(getattr(one, name) for one in parts)), most) for name, most in LABELS.items()}
+    sure = max(one.confidence for one in parts)
+    return Draft(content=_content(parts), scope=parts[0].scope, confidence=sure, **labels)
+
+
+def _last(values: Iterable[str], most: int | None) -> tuple[str, ...]:
+    """Return values, each once, and where that is limited the last of them."""
+    return tuple(dict.fromkeys(values))[-(most or 0) :]
+
+
+def _content(parts: Sequence[Memory]) -> str:
+    return reduce(merged, (one.content for one in parts))

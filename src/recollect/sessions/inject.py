@@ -1,0 +1,179 @@
+"""Inject: puts what is remembered of a prompt's subject before the prompt, fenced as data; mostly there is nothing.
+
+What an agent was shown since its session began, or last lost its earlier messages, is not shown again, nor what was
+kept of this session since then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+from recollect.domain.lifecycle import BeforeTool, Injected, Injection, NoteShown, StartSession, SubmitPrompt, UseTool
+from recollect.domain.requests import Draft
+from recollect.domain.results import Memory
+from recollect.prompt.fence import memory_context
+from recollect.search.budget import estimate
+from recollect.search.recall import count_use
+from recollect.search.unasked import sure_matches
+from recollect.search.visibility import unfiltered
+from recollect.sessions import ask, capture, moment
+from recollect.sessions.index import read_index
+from recollect.sessions.observations.occurrence import Origin, prompted, used
+from recollect.sessions.observations.trail import failure_of
+from recollect.sessions.session_state import Context
+from recollect.sessions.temporal_scales import balanced
+
+_COMPACTED: Final = "compact"
+_AFTER_FAILURE: Final = 3
+_MOST_INJECTIONS: Final = 200  # of a session that are remembered
+
+
+def inject(context: Context[SubmitPrompt]) -> Injection | None:
+    """Return the block to put before the prompt and the memories in it; nothing where none is relevant.
+
+    Where the start of the session got no index, as the daemon was asleep or the agent did not wait, it comes first.
+    """
+    if not _injects(context):
+        return None
+    index = _index(context) if context.state.owes_index else None
+    if prompted(context.event.prompt, typed=context.event.typed).origin is not Origin.PROMPT:
+        return index
+    known = _known(context) | dict.fromkeys(map(int, index.whole_ids if index else ()), context.at)
+    found = sure_matches(context.app, context.event.prompt, context.caller, known)
+    shown = _shown(context, _balanced(context, found))
+    return _joined(index, shown) if index and shown else index or shown
+
+
+def inject_at_start(context: Context[StartSession]) -> Injection | None:
+    """Return the index: the rules, a line for each other memory, and after a compaction what the session learnt.
+
+    What a person said in an earlier session and nobody stored stands below it.
+    """
+    capture.forget_shown(context)
+    if not _injects(context):
+        return None
+    index, (offer, offered) = _index(context) or Injection(), ask.offer(context)
+    text = "\n".join(filter(None, (index.text, offer)))
+    return replace(index, text=text, offered=offered) if text else None
+
+
+def inject_before_tool(context: Context[BeforeTool]) -> Injection | None:
+    """Return the memories whose moment it is that a tool is about to run."""
+    if not _injects(context):
+        return None
+    return moment.reminder(context, moment.fitting(context.app, context.event, context.caller, _reminded(context)))
+
+
+def inject_after_tool(context: Context[UseTool]) -> Injection | None:
+    """Return the memories whose moment it is, and what was learnt of the same failure."""
+    if not _injects(context):
+        return None
+    event, failed = context.event, failing(context.event)
+    failed_now = event.failed or bool(failed)
+    due = moment.reminder(
+        context, moment.fitting(context.app, event, context.caller, _reminded(context), failed=failed_now)
+    )
+    if not failed:
+        return due
+    known = _known(context) | dict.fromkeys(map(int, due.memory_ids if due else ()), context.at)
+    found = sure_matches(context.app, failed, context.caller, known)
+    learnt = _shown(context, found[: min(_AFTER_FAILURE, context.settings.max_inject_count)])
+    return _joined(due, learnt) if due and learnt else due or learnt
+
+
+def failing(event: UseTool) -> str:
+    """Return how a command failed, in its own words; empty where it did not."""
+    one = used(event.tool, event.input, event.output, failed=event.failed)
+    return failure_of(one) if one.origin is Origin.COMMAND else ""
+
+
+def _index(context: Context[Any]) -> Injection | None:
+    """Return the index; where there is nothing to tell, the session is not owed it any more."""
+    compacted = isinstance(context.event, StartSession) and context.event.source == _COMPACTED
+    found = read_index(
+        context.app,
+        context.caller,
+        max_tokens=context.settings.token_budget,
+        count=context.app.embedder.counter() or estimate,
+        folder=context.event.folder if context.app.reads_folders else "",
+        session_id=context.event.session_id if compacted else "",
+        now=context.at,
+    )
+    if not found.text:
+        context.update(owes_index=False)
+        return None
+    ids, whole = (tuple(map(str, some)) for some in (found.memory_ids, found.whole_ids))
+    return Injection(found.text, ids, whole_ids=whole, index=True)
+
+
+def _joined(first: Injection, shown: Injection) -> Injection:
+    ids = tuple(dict.fromkeys((*first.memory_ids, *shown.memory_ids)))
+    whole = (*first.whole_ids, *shown.whole_ids)
+    return replace(first, text=f"{first.text}\n{shown.text}", memory_ids=ids, whole_ids=whole)
+
+
+def note_delivered(context: Context[NoteShown]) -> None:
+    """Note what the agent has in front of it now; only what was shown whole is not shown again."""
+    event, whole = context.event, tuple(int(one) for one in context.event.whole_ids)
+    ids = tuple(int(one) for one in event.memory_ids)
+    reminded = dict.fromkeys((*context.state.reminded, *(int(one) for one in event.reminded_ids)))
+    injections = (*context.state.injections, Injected(at=context.at, memory_ids=ids)) if ids else ()
+    context.update(injected=(*context.state.injected, *(one for one in whole if one not in context.state.injected)))
+    if ids:
+        context.update(injections=injections[-_MOST_INJECTIONS:], reminded=tuple(reminded))
+    if event.ask:
+        context.update(asks=context.state.asks + 1, events=0, undecided=())
+    if event.index:
+        context.update(owes_index=False)
+    if event.offered:
+        ask.offered(context)
+    if event.ask:
+        return
+    view = unfiltered(context.app, Draft(content="-"), context.caller)
+    found = list(context.app.records.load(set(whole if event.index else ids), view).values())
+    if event.index:  # that a session begins with a rule keeps it, and is no use of it
+        drafts, days = [one.id for one in found if one.is_draft], context.settings.default_ttl_days
+        if drafts and days:
+            context.app.records.extend_expiry(drafts, context.at, context.caller.user, days)
+        return
+    count_use(context.app, found, context.at, context.caller, accessed=False)
+
+
+def _injects(context: Context[Any]) -> bool:
+    return context.has("memory.store") and context.settings.inject and context.settings.max_inject_count > 0
+
+
+def _reminded(context: Context[Any]) -> dict[int, datetime]:
+    """Return which memories have come up at their moment, and when; what was done without one counts as of now."""
+    shown_at = context.state.shown_at
+    return {one: shown_at.get(one, context.at) for one in context.state.reminded}
+
+
+def _known(context: Context[Any]) -> dict[int, datetime]:
+    """Return what the agent has in front of it: what it was shown, and when, and what was kept of this session."""
+    shown_at = context.state.shown_at
+    kept = {*context.state.kept} - {*context.state.forgotten}
+    return {one: shown_at.get(one, context.at) for one in context.state.injected} | dict.fromkeys(kept, context.at)
+
+
+def _shown(context: Context[Any], found: Sequence[Memory]) -> Injection | None:
+    """Return the block of memories within the budget."""
+    count = context.app.embedder.counter() or estimate
+    text, ids = memory_context(found, context.settings.token_budget, count)
+    if not ids:
+        return None
+    shown = tuple(map(str, ids))
+    return Injection(text, shown, whole_ids=shown)
+
+
+def _balanced(context: Context[SubmitPrompt], found: list[Memory]) -> list[Memory]:
+    """Return as many memories as there are places, of all temporal scales where that capability is there."""
+    places = context.settings.max_inject_count
+    if not context.has("memory.temporal") or len(found) <= places:
+        return found[:places]
+    first = balanced(found, context.at)[:places]
+    taken = {one.id for one in first}
+    return first + [one for one in found if one.id not in taken][: places - len(first)]

@@ -1,0 +1,206 @@
+"""The log of sessions as a person sees it, and the correction of a wrong decision in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from recollect.app import App
+from recollect.domain.enums import OF_SESSION
+from recollect.domain.lifecycle import (
+    CorrectObservation,
+    Decision,
+    ListSessions,
+    Noted,
+    Observation,
+    Session,
+    SessionList,
+    SessionSummary,
+    ShownObservation,
+    ShownSession,
+    ShowSession,
+)
+from recollect.domain.origin import Origin, before_stamps
+from recollect.domain.page import GlanceAtSessions, SessionGlance, SessionGlances, Use, UsesOf
+from recollect.domain.requests import Caller, Draft, Forget, ReadAccess
+from recollect.domain.results import Memory
+from recollect.errors import InvalidInput, NotFound
+from recollect.memory.forget import forget
+from recollect.memory.remember import remember
+from recollect.prompt.fence import permitted
+from recollect.search.other_projects import project_of, widened
+from recollect.search.visibility import parse_id, unfiltered
+from recollect.sessions.session_state import state_of
+
+_SESSIONS: Final = 20
+"""In how many sessions it is looked who was shown a memory."""
+_GLANCED: Final = 12
+"""How many memories of a session a list of sessions looks at."""
+_LEARNT: Final = 3
+"""How many of them it shows."""
+
+BY_YOU: Final = "by you"
+"""Why something is kept or dropped that a person decided on."""
+
+
+def drafted(stored: dict[str, Any]) -> tuple[Draft, Origin]:
+    """Return the draft of an observation that was not kept, and who said it; an older one says that by its trust."""
+    draft = Draft(**{name: value for name, value in stored.items() if name not in Origin.model_fields})
+    said_by = stored.get("said_by") or before_stamps(draft.source, draft.trust)
+    return draft, Origin(said_by=said_by, came_from=stored.get("came_from") or "")
+
+
+def list_sessions(app: App, request: ListSessions, caller: Caller) -> SessionList:
+    """List the caller's sessions in this project, the latest first."""
+    found, total = app.sessions.listed(caller, request.limit, request.offset)
+    return SessionList(tuple(map(_summary, found)), total)
+
+
+def glance_at_sessions(app: App, request: GlanceAtSessions, caller: Caller) -> SessionGlances:
+    """List the caller's sessions by their first prompts, with the first memories that each made, the latest first."""
+    listed = app.sessions.listed_everywhere if request.everywhere else app.sessions.listed
+    sessions, total = listed(caller, request.limit, request.offset)
+    prompts, kept = app.sessions.first_prompts(sessions), app.sessions.kept_ids(sessions)
+    view = unfiltered(app, ReadAccess(), caller)
+    if request.everywhere:
+        view = widened(app, view, caller, None)
+    few = {row: ids[:_GLANCED] for row, ids in kept.items()}
+    asked = {one.memory_id for one in prompts.values() if one.memory_id}
+    memories = app.records.load(asked.union(*few.values()), view)
+    later = {one.superseded_by for one in memories.values() if one.superseded_by} - memories.keys()
+    memories |= app.records.load(later, view)
+    glances = (
+        SessionGlance(
+            _summary(one),
+            project_of(one.project),
+            _prompt(prompts.get(one.id), memories),
+            _learnt(few.get(one.id, ()), memories, prompts.get(one.id)),
+            len(kept.get(one.id, ())),
+        )
+        for one in sessions
+    )
+    return SessionGlances(tuple(glances), total)
+
+
+def _prompt(one: Observation | None, memories: Mapping[int, Memory]) -> str:
+    """Return the text of a prompt, of one that was kept the memory's."""
+    if one is None:
+        return ""
+    memory = memories.get(one.memory_id or 0) if one.decision is Decision.KEPT else None
+    return memory.content if memory is not None else one.summary
+
+
+def _learnt(ids: Iterable[int], memories: Mapping[int, Memory], prompt: Observation | None) -> tuple[Memory, ...]:
+    """Return what a session learnt beside its first prompt, as it is now: stored memories, then rules, then drafts."""
+    first = prompt.memory_id if prompt is not None else None
+    now = (memories[one].superseded_by or one for one in ids if one in memories and one != first)
+    found = (memories[one] for one in dict.fromkeys(now) if one in memories)
+    current = [one for one in found if permitted(one) and one.type not in OF_SESSION]
+    return tuple(sorted(current, key=lambda one: (one.is_draft, not one.is_rule))[:_LEARNT])
+
+
+def show_session(app: App, request: ShowSession, caller: Caller) -> ShownSession:
+    """Show what was kept and dropped of a session, and why."""
+    session = _found(app, request.session_id, caller)
+    every = app.sessions.observations(session)
+    observations = every[request.offset : request.offset + request.limit]
+    ids = {one.memory_id for one in observations if one.memory_id}
+    memories = app.records.load(ids, unfiltered(app, ReadAccess(), caller))
+    state = state_of(session.state)
+    topics = tuple((one.at, ", ".join(one.keywords)) for one in state.boundaries)
+    told = tuple(f"{at:%Y-%m-%d %H:%M} {words}" for at, words in topics)
+    shown = tuple(_shown(one, memories.get(one.memory_id or 0)) for one in observations)
+    return ShownSession(_summary(session), shown, len(every), told, state.failures, state.injections, topics)
+
+
+def uses_of(app: App, request: UsesOf, caller: Caller) -> tuple[Use, ...]:
+    """Return when agents were shown a memory unasked, and before which prompt, the latest first."""
+    number = parse_id(request.id) or 0
+    uses: list[Use] = []
+    for session in app.sessions.naming(caller, number, _SESSIONS):
+        moments = [one.at for one in state_of(session.state).injections if number in one.memory_ids]
+        seen = app.sessions.observed_at(session, moments) if moments else {}
+        memories = app.records.load(
+            {one.memory_id for one in seen.values() if one.memory_id}, unfiltered(app, ReadAccess(), caller)
+        )
+        for at in moments:
+            event = _shown(seen[at], memories.get(seen[at].memory_id or 0)) if at in seen else None
+            uses.append(Use(at, session.agent, session.session_id, event))
+    return tuple(sorted(uses, key=lambda one: one.at, reverse=True)[: request.limit])
+
+
+def correct_observation(app: App, request: CorrectObservation, caller: Caller, *, request_id: str = "") -> Noted:
+    """Keep an observation that was dropped or is a draft, or forget one that was kept."""
+    session = _found(app, request.session_id, caller)
+    one = next((each for each in app.sessions.observations(session) if each.number == request.number), None)
+    if one is None:
+        raise NotFound(f"The session {session.session_id} has no observation {request.number}.")
+    kept = one.decision is Decision.KEPT
+    if request.keep and kept and one.memory_id is not None:
+        _approve(app, one.memory_id, caller)
+    if request.keep == kept:
+        return Noted(session.session_id, str(one.decision), one.reason, str(one.memory_id) if one.memory_id else None)
+    if request.keep:
+        return _keep(app, session, one, caller, request_id)
+    if one.memory_id is not None:
+        forget(app, Forget(id=str(one.memory_id)), caller, request_id=request_id)
+    app.sessions.decide(session, one.number, Decision.DROPPED, BY_YOU, None)
+    return Noted(session.session_id, str(Decision.DROPPED), BY_YOU)
+
+
+def _approve(app: App, memory_id: int, caller: Caller) -> None:
+    """Note that a person wants a draft kept: it is a memory like any other from now on."""
+    memory = app.records.load([memory_id], unfiltered(app, ReadAccess(), caller)).get(memory_id)
+    if memory is not None and memory.is_draft:
+        with app.records.writing(caller.writable(memory.namespace), caller.user) as transaction:
+            transaction.stop_fading(memory_id)
+
+
+def _keep(app: App, session: Session, one: Observation, caller: Caller, request_id: str) -> Noted:
+    if not one.draft and one.memory_id:
+        known = f"it was memory {one.memory_id}, and `recollect undo {one.memory_id}` brings that back."
+        raise InvalidInput("number", f"Observation {one.number} cannot be kept anew: {known}")
+    if not one.draft:
+        raise InvalidInput("number", f"Observation {one.number} cannot be kept: its text was not worth storing at all.")
+    draft, said = drafted(one.draft)
+    made = remember(app, draft, caller.saying(said.said_by, said.came_from), request_id=request_id).id
+    app.sessions.decide(session, one.number, Decision.KEPT, BY_YOU, int(made))
+    _approve(app, int(made), caller)
+    return Noted(session.session_id, str(Decision.KEPT), BY_YOU, made)
+
+
+def _found(app: App, beginning: str | None, caller: Caller) -> Session:
+    session = app.sessions.find(caller, beginning)
+    if session is None:
+        named = f" that is or begins with {beginning}" if beginning else ""
+        raise NotFound(f"There is no session{named} of yours in this project; `recollect session list` shows them.")
+    return session
+
+
+def _summary(session: Session) -> SessionSummary:
+    return SessionSummary(
+        session_id=session.session_id,
+        agent=session.agent,
+        started_at=session.started_at,
+        last_at=session.last_at,
+        ended_at=session.ended_at,
+        kept=session.kept,
+        dropped=session.dropped,
+    )
+
+
+def _shown(one: Observation, memory: Memory | None) -> ShownObservation:
+    gone = one.decision is Decision.KEPT and memory is None
+    its_own = memory if one.decision is Decision.KEPT else None
+    said = (its_own.title or its_own.abstract) if its_own else one.summary
+    return ShownObservation(
+        one.number,
+        one.at,
+        one.event,
+        one.tool,
+        "(forgotten since)" if gone else said,
+        str(one.decision),
+        one.reason,
+        one.score,
+        str(one.memory_id) if one.memory_id else None,
+    )
