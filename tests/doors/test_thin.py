@@ -15,7 +15,7 @@ from command_line import Ended
 from local_access import local_access
 from recollect import App, Settings
 from recollect.doors import entry, handlers
-from recollect.doors.cli import dispatch, main, thin
+from recollect.doors.cli import dispatch, main, pager, thin
 from recollect.doors.cli.serve import run as run_command
 from recollect.doors.http import local
 from recollect.errors import StoreUnusable
@@ -234,4 +234,4 @@ def test_only_what_only_runs_operations_is_handed_on(
 )
 def test_a_terminal_without_room_opens_no_pager(rows: int, lines: int, paged: bool) -> None:
     """A pager opens where a text is longer than the screen, and never on one of no rows or next to none."""
-    assert thin.needs_pager("line\n" * lines, rows) is paged
+    assert pager.needs_pager("line\n" * lines, rows) is paged

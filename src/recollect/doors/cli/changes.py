@@ -23,7 +23,7 @@ from recollect.domain.fields import MAX_LIMIT
 from recollect.domain.lifecycle import CorrectObservation, Decision, ListSessions, Noted, ShowSession
 from recollect.domain.requests import Filters, Forget, Get, Levels, MemoryFilters, Update
 from recollect.domain.results import Listed, Memory, Outcome, WriteStatus
-from recollect.doors.cli import answers, exit_codes, render
+from recollect.doors.cli import answers, exit_codes, render, terminal
 from recollect.doors.cli.exit_codes import opened, perform
 from recollect.doors.cli.options import QUOTES, Given, Json, MoreIds, from_fields, ids_of, typed_text
 from recollect.doors.cli.render import print_line
@@ -101,7 +101,7 @@ def forget(
         )
     _Chosen(**given)
     if not (yes or dry_run):
-        render.leave_to_client()
+        terminal.leave_to_client()
     ask_first = None if yes or dry_run else partial(_agreed, soft=soft, as_json=as_json)
     with opened(ctx.obj, model=False) as ask:
         found = every(ask, given)
@@ -238,7 +238,7 @@ def edit(ctx: typer.Context, given: Given, as_json: bool = False, words: Words =
         exit_codes.answered(ctx.obj, "update_memory", given, as_json)
         return
     Get(**given)
-    before, edited = render.edited(lambda: _text_of(ctx.obj, given))
+    before, edited = terminal.edited(lambda: _text_of(ctx.obj, given))
     changed = {} if edited is None else _changed_fields(before, edited)
     if edited is None or not changed:
         body = {"message": "Nothing changed.", "id": given["id"], "outcome": "unchanged"}

@@ -26,7 +26,7 @@ import recollect
 from recollect.app import App
 from recollect.domain.results import Listed, Outcome, Recalled, WriteStatus
 from recollect.domain.verbs import BY_NAME
-from recollect.doors.cli import render
+from recollect.doors.cli import render, terminal
 from recollect.doors.cli.answers import named_here, print_answer, with_contents
 from recollect.doors.cli.options import in_options
 from recollect.doors.cli.patience import told_after_a_second
@@ -93,7 +93,7 @@ def _patient(perform: Callable[..., Any]) -> Callable[..., Any]:
         if started:
             return perform(name, **fields)
         started = True
-        with told_after_a_second(render.words()):
+        with told_after_a_second(terminal.words()):
             return perform(name, **fields)
 
     return run
@@ -197,7 +197,7 @@ def show(
 
     A `brief` one is printed as its tokens were counted, where standard output can encode it.
     """
-    stream = render.stdout()
+    stream = terminal.stdout()
     unicode = "utf" in stream.encoding.lower()
     if as_json:
         text = printed(body) if brief and unicode else json.dumps(body, ensure_ascii=not unicode, indent=2)
@@ -267,7 +267,7 @@ def _outcome(run: Callable[..., Any], name: str, request: dict[str, Any], *, alo
 def _run(command: Callable[[], Any]) -> int:
     try:
         code = command()
-        render.stdout().flush()
+        terminal.stdout().flush()
     except RecollectError as error:
         return fail(error)
     except typer.Abort:
@@ -275,7 +275,7 @@ def _run(command: Callable[[], Any]) -> int:
     except typer.TyperException as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # on a terminal it is printed already
             if help_text := _text_of(error):
-                render.stdout().write(f"{help_text}\n")
+                terminal.stdout().write(f"{help_text}\n")
             return InvalidInput.exit_code
         return _print_error(InvalidInput.__name__, _usage_error(error), InvalidInput.exit_code)
     return code if isinstance(code, int) else 0
@@ -320,9 +320,9 @@ def _number(found: re.Match[str]) -> str:
 
 
 def _print_error(kind: str, message: str, code: int) -> int:
-    if _JSON in takewhile(lambda word: word != "--", render.words()):
+    if _JSON in takewhile(lambda word: word != "--", terminal.words()):
         show({"message": message, "error": kind}, as_json=True)
-        render.stdout().flush()
+        terminal.stdout().flush()
     else:
         _print_message(in_options(message))
     return code

@@ -22,7 +22,7 @@ from recollect.domain.requests import Draft, Filters, Get, Listing, Query, Resca
 from recollect.domain.results import JournalEntry, Listed, Memory
 from recollect.domain.review import Rescanned
 from recollect.domain.verbs import BY_NAME
-from recollect.doors.cli import exit_codes, render
+from recollect.doors.cli import exit_codes, terminal
 from recollect.doors.cli.answers import print_answer, print_memory, with_contents
 from recollect.doors.cli.dispatch import HELP, meant
 from recollect.doors.cli.exit_codes import opened
@@ -349,7 +349,7 @@ def options(
     given["url"] = "" if in_process else None
     ctx.obj = Settings(**{name: value for name, value in given.items() if value is not None})
     ctx.with_resource(calendar.in_zone(calendar.zone_named(ctx.obj.time_zone)))
-    if home is not None and ctx.invoked_subcommand in _NEED_STORE and not {"-h", "--help"} & set(render.words()):
+    if home is not None and ctx.invoked_subcommand in _NEED_STORE and not {"-h", "--help"} & set(terminal.words()):
         _check_store(ctx.obj)
 
 

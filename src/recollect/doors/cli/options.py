@@ -21,7 +21,7 @@ from recollect.domain.enums import Sensitivity, strictest
 from recollect.domain.fields import Request
 from recollect.domain.requests import Draft, Filters, Levels, StoreFact, Update
 from recollect.domain.transfer import ImportBatch
-from recollect.doors.cli import render
+from recollect.doors.cli import render, terminal
 from recollect.doors.schema import default_of
 from recollect.errors import InvalidInput
 from recollect.settings import Settings
@@ -51,10 +51,10 @@ def typed_text(name: str, typed: Sequence[str] | str | None, *, required: bool) 
             raise InvalidInput(name, f"Invalid {name}: {wrong}")
         return text
     if words:
-        return render.typed().rstrip("\r\n")
+        return terminal.typed().rstrip("\r\n")
     if not required:
         return None
-    piped = render.piped()
+    piped = terminal.piped()
     if piped is None:
         raise InvalidInput(name, f"Missing {name}: Type the text, or pipe it in; `--help` tells more")
     return piped.rstrip("\r\n")  # the program before the pipe ended its last line with it
@@ -82,7 +82,7 @@ def _meant(name: str, typed: str, *, end: bool, ahead: bool) -> datetime | None:
     from recollect.search import typed_dates
 
     try:
-        figures = typed_dates.day_in_figures(typed, typed_dates.date_order(render.locale()))
+        figures = typed_dates.day_in_figures(typed, typed_dates.date_order(terminal.locale()))
     except typed_dates.Ambiguous as error:
         first, second = (day.isoformat() for day in error.days)
         raise InvalidInput(

@@ -20,7 +20,7 @@ from recollect import environment
 from recollect.app import App
 from recollect.client import launch, runtime
 from recollect.doors import pipe
-from recollect.doors.cli import render
+from recollect.doors.cli import render, terminal
 from recollect.doors.cli.exit_codes import served_by
 from recollect.doors.cli.options import of_store
 from recollect.doors.cli.render import err
@@ -184,7 +184,7 @@ def run(body: dict[str, Any], serving: Callable[[Settings], Perform]) -> dict[st
     about = body["terminal"]
     if about["variables"].get(_ZONE, "") != environment.named(_ZONE):  # dates in words are those of its clock
         return {"wanted": "itself"}
-    client = render.ClientTerminal(
+    client = terminal.ClientTerminal(
         words=[str(word) for word in body["words"]],
         stdin=body["stdin"],
         stdin_read=bool(body["stdin_read"]),
@@ -197,12 +197,12 @@ def run(body: dict[str, Any], serving: Callable[[Settings], Perform]) -> dict[st
     told = environment.Surroundings(dict(body["variables"]), Path(body["folder"]), str(body["user"]))
     from recollect.doors.cli.exit_codes import run_words
 
-    with render.of_client(client), environment.surrounded(told), served_by(serving):
+    with terminal.of_client(client), environment.surrounded(told), served_by(serving):
         try:
             if "completing" in body:
                 return _completed(client.words, body["completing"])
             code = run_words(_command_line(), client.words)
-        except render.InputWanted as wanted:
+        except terminal.InputWanted as wanted:
             return dict(zip(("wanted", "text"), wanted.args, strict=False))
     out, err = (one.getvalue() for one in client.streams)
     return {"out": out, "err": err, "code": code, "paged": bool(client.paged)}

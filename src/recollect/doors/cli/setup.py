@@ -19,8 +19,9 @@ from recollect.doors.agents.registrations import found_agents, project_folder, r
 from recollect.doors.cli import exit_codes
 from recollect.doors.cli.exit_codes import opened
 from recollect.doors.cli.options import Json, of_store
-from recollect.doors.cli.render import interactive, out, visible
+from recollect.doors.cli.render import out, visible
 from recollect.doors.cli.shells import remove_completion
+from recollect.doors.cli.terminal import interactive
 from recollect.errors import InvalidInput, RecollectError
 from recollect.projects import find_project
 from recollect.settings import Settings

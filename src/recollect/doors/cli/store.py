@@ -27,7 +27,7 @@ from recollect.domain.lifecycle import LifecycleSettings
 from recollect.domain.results import Check
 from recollect.domain.review import WaitingPage
 from recollect.doors.agents import registrations
-from recollect.doors.cli import answers, exit_codes, render
+from recollect.doors.cli import answers, exit_codes, render, terminal
 from recollect.doors.cli.exit_codes import opened, perform
 from recollect.doors.cli.options import Json, of_store
 from recollect.doors.cli.render import Report
@@ -377,7 +377,7 @@ def verify(file: Written, as_json: Json = False) -> None:
 @_backups.command("restore")
 def _restore(ctx: typer.Context, file: Written, force: Force = False, as_json: Json = False) -> None:
     """Bring a store back from a backup. Every byte of it is checked first."""
-    render.leave_to_client()  # the daemon has to end for it
+    terminal.leave_to_client()  # the daemon has to end for it
     settings = of_store(ctx)
     restored = recollect.restore(file, settings, force=force, free=lambda: launch.stop(settings))
     sentences = [f"Restored from {restored.manifest.made_at}: {_contents(restored.manifest)}."]

@@ -12,7 +12,7 @@ from recollect.domain.accounts import CountProjects
 from recollect.domain.enums import Scope
 from recollect.domain.requests import Caller
 from recollect.domain.verbs import ADMIN_BY_NAME
-from recollect.doors.cli import exit_codes, render
+from recollect.doors.cli import exit_codes, terminal
 from recollect.doors.cli.answers import print_answer
 from recollect.doors.cli.exit_codes import administering, opened
 from recollect.doors.cli.options import EVERY_LEVEL, Given, Json, from_fields
@@ -51,9 +51,9 @@ def set_(
     count = 0 if named == former else _memories_of(settings, former)
     asks = bool(count) and take is None and not as_json
     if asks or (count and take):
-        render.leave_to_client()
+        terminal.leave_to_client()
     file = set_project(environment.working_folder(), named, settings.home)
-    if asks and render.interactive():
+    if asks and terminal.interactive():
         take = typer.confirm(f"{_count(count)} {_are(count)} filed under {former}. Move them to {named}?", err=True)
     said = _filed_under(former, count)
     if count and take:
@@ -114,7 +114,7 @@ def move(
 
 def _move(settings: Settings, old: str) -> int:
     """Move all memories and facts of another project into that of the settings, and return how many memories."""
-    render.leave_to_client()  # which sends a few at a time
+    terminal.leave_to_client()  # which sends a few at a time
     from recollect.doors.cli.moving import move_all  # with the readers of every format
 
     return move_all(settings, old)
