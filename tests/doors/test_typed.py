@@ -14,8 +14,8 @@ import pytest
 
 from callers import ADA
 from recollect import Draft, Settings, remember
-from recollect.doors.cli import options as words
 from recollect.doors.cli import standard_input
+from recollect.doors.cli import typed as words
 from recollect.errors import InvalidInput
 from stores import open_app
 

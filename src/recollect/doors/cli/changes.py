@@ -24,9 +24,10 @@ from recollect.domain.lifecycle import CorrectObservation, Decision, ListSession
 from recollect.domain.requests import Filters, Forget, Get, Levels, MemoryFilters, Update
 from recollect.domain.results import Listed, Memory, Outcome, WriteStatus
 from recollect.doors.cli import answers, exit_codes, render, terminal
-from recollect.doors.cli.exit_codes import opened, perform
-from recollect.doors.cli.options import QUOTES, Given, Json, MoreIds, from_fields, ids_of, typed_text
+from recollect.doors.cli.opening import opened, perform
+from recollect.doors.cli.options import QUOTES, Given, Json, MoreIds, from_fields, ids_of
 from recollect.doors.cli.render import print_line
+from recollect.doors.cli.typed import typed_text
 from recollect.doors.serializers import agent_json
 from recollect.errors import InvalidInput, NotFound, RecollectError, SecretFound, relayed
 from recollect.settings import Settings

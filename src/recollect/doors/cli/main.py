@@ -25,7 +25,7 @@ from recollect.domain.verbs import BY_NAME
 from recollect.doors.cli import exit_codes, terminal
 from recollect.doors.cli.answers import print_answer, print_memory, with_contents
 from recollect.doors.cli.dispatch import HELP, meant
-from recollect.doors.cli.exit_codes import opened
+from recollect.doors.cli.opening import opened
 from recollect.doors.cli.options import FILTERS, Given, MoreIds, from_fields, ids_of, projects
 from recollect.doors.cli.render import out
 from recollect.doors.serializers import agent_json, public_json

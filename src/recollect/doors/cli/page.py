@@ -11,7 +11,8 @@ from recollect import environment
 from recollect.client import launch
 from recollect.doors.cli import terminal
 from recollect.doors.cli.exit_codes import show
-from recollect.doors.cli.options import Json, of_store
+from recollect.doors.cli.opening import of_store
+from recollect.doors.cli.options import Json
 from recollect.doors.web import AS_ARGUMENT, CODE_LIFE, PAGE
 from recollect.errors import InvalidInput
 

@@ -23,7 +23,7 @@ from recollect.domain.review import (
     Withdrawn,
 )
 from recollect.doors.cli import answers, exit_codes, render, terminal
-from recollect.doors.cli.exit_codes import opened, perform
+from recollect.doors.cli.opening import opened, perform
 from recollect.doors.cli.options import Given, from_fields
 from recollect.doors.cli.render import print_line
 from recollect.doors.serializers import public_json

@@ -21,8 +21,7 @@ from recollect.app import App
 from recollect.client import launch, runtime
 from recollect.doors import pipe
 from recollect.doors.cli import render, terminal
-from recollect.doors.cli.exit_codes import served_by
-from recollect.doors.cli.options import of_store
+from recollect.doors.cli.opening import of_store, served_by
 from recollect.doors.cli.render import err
 from recollect.doors.toolset_names import check_names
 from recollect.errors import InvalidInput, StoreOwned

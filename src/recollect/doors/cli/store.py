@@ -28,8 +28,8 @@ from recollect.domain.results import Check
 from recollect.domain.review import WaitingPage
 from recollect.doors.agents import registrations
 from recollect.doors.cli import answers, exit_codes, render, terminal
-from recollect.doors.cli.exit_codes import opened, perform
-from recollect.doors.cli.options import Json, of_store
+from recollect.doors.cli.opening import of_store, opened, perform
+from recollect.doors.cli.options import Json
 from recollect.doors.cli.render import Report
 from recollect.doors.cli.serve import url_for_mcp
 from recollect.doors.serializers import public_json

@@ -14,7 +14,7 @@ from recollect.domain.requests import Caller
 from recollect.domain.verbs import ADMIN_BY_NAME
 from recollect.doors.cli import exit_codes, terminal
 from recollect.doors.cli.answers import print_answer
-from recollect.doors.cli.exit_codes import administering, opened
+from recollect.doors.cli.opening import administering, opened
 from recollect.doors.cli.options import EVERY_LEVEL, Given, Json, from_fields
 from recollect.doors.cli.options import projects as completed_projects
 from recollect.doors.serializers import public_json

@@ -32,7 +32,8 @@ from recollect.domain.transfer import (
     ImportFormat,
 )
 from recollect.doors.cli import render, terminal
-from recollect.doors.cli.exit_codes import opened, show
+from recollect.doors.cli.exit_codes import show
+from recollect.doors.cli.opening import opened
 from recollect.doors.cli.options import Given, from_fields
 from recollect.doors.cli.render import err, out
 from recollect.doors.serializers import public_json
