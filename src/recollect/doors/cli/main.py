@@ -49,12 +49,19 @@ GROUPS: Final = {
 """The commands in the order of the help."""
 
 PARTS: Final = {
-    "changes": "edit forget session tag tags update",
+    "backup": "backup restore",
+    "daemon": "start status stop",
+    "doctor": "doctor",
+    "edit": "edit update",
+    "forget": "forget",
     "page": "page",
     "review": "inbox withdraw",
     "serve": "mcp serve",
+    "sessions": "session",
+    "settings": "settings",
     "setup": "hook init install uninstall",
-    "store": "backup doctor migrate-store reindex restore settings start status stop",
+    "store": "migrate-store reindex",
+    "tags": "tag tags",
     "team": "audit project team token user",
     "transfer": "export extract import",
 }
@@ -136,38 +143,37 @@ def _without_types(command: Any) -> None:
 def _part(name: str) -> typer.Typer:
     """Import a further part of the command line."""
     match name:
-        case "changes":
-            from recollect.doors.cli import changes
-
-            return changes.cli
+        case "backup":
+            from recollect.doors.cli.backup import cli as part
+        case "daemon":
+            from recollect.doors.cli.daemon import cli as part
+        case "doctor":
+            from recollect.doors.cli.doctor import cli as part
+        case "edit":
+            from recollect.doors.cli.edit import cli as part
+        case "forget":
+            from recollect.doors.cli.forget import cli as part
         case "page":
-            from recollect.doors.cli import page
-
-            return page.cli
+            from recollect.doors.cli.page import cli as part
         case "review":
-            from recollect.doors.cli import review
-
-            return review.cli
+            from recollect.doors.cli.review import cli as part
         case "serve":
-            from recollect.doors.cli import serve
-
-            return serve.cli
+            from recollect.doors.cli.serve import cli as part
+        case "sessions":
+            from recollect.doors.cli.sessions import cli as part
+        case "settings":
+            from recollect.doors.cli.settings import cli as part
         case "setup":
-            from recollect.doors.cli import setup
-
-            return setup.cli
+            from recollect.doors.cli.setup import cli as part
         case "store":
-            from recollect.doors.cli import store
-
-            return store.cli
+            from recollect.doors.cli.store import cli as part
+        case "tags":
+            from recollect.doors.cli.tags import cli as part
         case "team":
-            from recollect.doors.cli import team
-
-            return team.cli
+            from recollect.doors.cli.team import cli as part
         case _:
-            from recollect.doors.cli import transfer
-
-            return transfer.cli
+            from recollect.doors.cli.transfer import cli as part
+    return part
 
 
 class _Commands(TyperGroup):
@@ -443,7 +449,7 @@ def list_(
     if given.keys() & {"limit", "offset"}:
         raise InvalidInput("all", "Invalid all: Must not be given together with `--limit` or `--offset`")
     Listing(**given)
-    from recollect.doors.cli.changes import every
+    from recollect.doors.cli.paging import every
 
     with opened(ctx.obj, model=False) as run:
         found = every(run, given)
