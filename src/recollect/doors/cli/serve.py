@@ -111,18 +111,18 @@ def url_for_mcp(settings: Settings, port: int) -> str | None:
 def _serve_team(settings: Settings, given: dict[str, Any], init: bool) -> None:
     """Run the server of a team, and first make its first admin where that is asked for."""
     try:
-        from recollect.doors.http import server as door
+        from recollect.doors.http import server
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("recollect"):
             raise
         raise InvalidInput(
             "host", 'The server of a team needs some packages more: `pip install "recollect[server]"`.'
         ) from None
-    listening = door.Listening(**given)
+    listening = server.Listening(**given)
     listening.check()
     if not settings.database_url:
         _take_over(settings)
-    door.serve(
+    server.serve(
         settings,
         listening,
         lambda app: _make_admin(app, settings.user) if init else None,

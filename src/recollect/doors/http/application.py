@@ -40,6 +40,11 @@ from recollect.errors import InvalidInput, RecollectError
 _MCP: Final = ("/mcp", "/mcp/")
 _TOOLSETS: Final = ("toolset",)
 
+_NO_ROUTE: Final = {
+    404: ("NotFound", "There is nothing at this address: `/openapi.json` says what there is."),
+    405: ("MethodNotAllowed", "This address takes another method: `/openapi.json` says which."),
+}
+
 
 class Application:
     """The routes over the store of `access`, with everything that a request passes before it is answered."""
@@ -233,9 +238,3 @@ async def _no_route(_: Request, error: HTTPException) -> Response:
     """Say that there is nothing at an address, or that it takes another method."""
     kind, message = _NO_ROUTE.get(error.status_code, ("InvalidInput", "Malformed request"))
     return answered(to_json({"error": kind, "message": message}), error.status_code, dict(error.headers or {}))
-
-
-_NO_ROUTE: Final = {
-    404: ("NotFound", "There is nothing at this address: `/openapi.json` says what there is."),
-    405: ("MethodNotAllowed", "This address takes another method: `/openapi.json` says which."),
-}
