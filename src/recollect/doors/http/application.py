@@ -26,7 +26,8 @@ from recollect.domain.verbs import VERBS, Verb
 from recollect.doors import memory_tool, toolsets
 from recollect.doors.handlers import perform
 from recollect.doors.http import openapi
-from recollect.doors.http.access import Access, Asked, Asking
+from recollect.doors.http.access import Access
+from recollect.doors.http.asker import Asked, Asking
 from recollect.doors.http.entrance import Entrance, operation
 from recollect.doors.http.events import OPERATIONS, Taken, parts_of
 from recollect.doors.http.mcp_http import McpOverHttp
@@ -34,7 +35,7 @@ from recollect.doors.http.messages import answered, failed, key_of, read_object,
 from recollect.doors.memory_tool import CallTool
 from recollect.doors.serializers import wire_bytes
 from recollect.doors.web import PAGE
-from recollect.doors.web.entry import PageRoute
+from recollect.doors.web.route import PageRoute
 from recollect.errors import InvalidInput, RecollectError
 
 _MCP: Final = ("/mcp", "/mcp/")

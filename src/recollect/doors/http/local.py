@@ -33,7 +33,8 @@ from recollect.domain.verbs import ADMIN_BY_NAME
 from recollect.doors import hook_spool
 from recollect.doors.agents.filling import FillingJob
 from recollect.doors.handlers import perform
-from recollect.doors.http.access import OPEN, Access, Asked, Asker, Asking, Measures, address_of
+from recollect.doors.http.access import OPEN, Access, Measures, address_of
+from recollect.doors.http.asker import Asked, Asker, Asking
 from recollect.doors.http.events import Event
 from recollect.doors.http.messages import to_recollect_error
 from recollect.doors.http.openapi import parameter

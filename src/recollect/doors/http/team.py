@@ -28,7 +28,8 @@ from recollect.auth.principal import Principal
 from recollect.domain.requests import Caller
 from recollect.domain.verbs import ADMIN, Verb
 from recollect.doors.handlers import perform
-from recollect.doors.http.access import OPEN, Access, Asked, Asker, Asking, address_of
+from recollect.doors.http.access import OPEN, Access, address_of
+from recollect.doors.http.asker import Asked, Asker, Asking
 from recollect.doors.http.events import Event
 from recollect.doors.http.metrics import CONTENT_TYPE, Metrics, timed
 from recollect.doors.http.openapi import parameter
