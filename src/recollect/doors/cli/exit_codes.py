@@ -1,4 +1,4 @@
-"""How a command ends: its JSON answer, or one message about an error, and the exit code of either."""
+"""Ends a command: prints its answer, as JSON or for people, or one message about an error, and gives its exit code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs the verbs of a command: the daemon of this machine, the server of a team, or the store opened here."""
+"""Opens what runs the verbs of a command: the daemon of this machine, the server of a team, or the store here."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def is_served() -> bool:
 def opened(settings: Settings, *, model: bool) -> Iterator[Callable[..., Any]]:
     """Yield what runs an operation by name: the daemon, started where the `model` is needed, else this process.
 
-    With `RECOLLECT_URL` it is the server of a team. A store that cannot be
-    written needs no owner, and each process reads it itself.
+    With `RECOLLECT_URL` it is the server of a team. A store that cannot be written needs no owner, and each process
+    reads it itself.
     """
     if (serving := _served.get()) is not None:
         yield serving(settings)

@@ -1,4 +1,4 @@
-"""Commands that the daemon runs for a client which imports nothing: it has the libraries, and prints for them."""
+"""Runs the commands of clients in the daemon: they import nothing, and it has the libraries and prints for them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `doctor` and `status` tell of the server of a team: whether it answers, and what its token opens."""
+"""Checks the server of a team for `doctor` and `status`: whether it answers, and what the token opens."""
 
 from __future__ import annotations
 

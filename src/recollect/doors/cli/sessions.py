@@ -1,4 +1,4 @@
-"""The commands on sessions of coding agents: which there were, what became of their events, and putting that right."""
+"""The commands on sessions of coding agents: list them, show what became of their events, and correct it."""
 
 from __future__ import annotations
 

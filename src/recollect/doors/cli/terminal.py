@@ -1,4 +1,4 @@
-"""Where a command reads and writes: the terminal of this process, or that of a client whose command the daemon runs."""
+"""The terminal of a command: that of this process, or that of a client whose command the daemon runs."""
 
 from __future__ import annotations
 

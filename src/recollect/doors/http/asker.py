@@ -1,4 +1,4 @@
-"""Whoever was let in with one request, what they ask, and with which rights."""
+"""The sender of a request that was let in, what it asks, and with which rights."""
 
 from __future__ import annotations
 

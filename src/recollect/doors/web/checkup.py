@@ -1,4 +1,4 @@
-"""The doctor's last look at the whole store, which runs behind the answers of the page."""
+"""Runs the doctor behind the answers of the page, and keeps what its last look at the whole store found."""
 
 from __future__ import annotations
 

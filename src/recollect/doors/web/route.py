@@ -1,4 +1,4 @@
-"""Answers the addresses of the page; what renders them is imported when one is asked for first."""
+"""The route of the page in the HTTP application, which starts without what renders the screens."""
 
 from __future__ import annotations
 
