@@ -21,7 +21,7 @@ import recollect
 from agent_answers import SUFFIX, Judgement, Pick, answers_of, digest, read_judgements, read_picks, rows_of
 from recollect import App, Settings
 from recollect.domain.lifecycle import Injection
-from recollect.doors import hook_events, memory_tool
+from recollect.doors import hook_texts, memory_tool
 from recollect.doors.handlers import perform
 from recollect.engines.embedder import Embedder
 from recollect.errors import InvalidInput
@@ -310,10 +310,10 @@ def _play_event(store: Store, event: Event, about: dict[str, Any]) -> str:
             store.perform("note_prompt", **about, prompt=event.prompt)
             return agent_pages.prompted(event.prompt, found.text)
         case "tool:post" if event.tool == "Assistant":
-            store.perform("note_turn", **about, output=hook_events.cut(event.output))
+            store.perform("note_turn", **about, output=hook_texts.cut(event.output))
             return agent_pages.answered(event.output)
         case "tool:post":
-            output = hook_events.cut(event.output)
+            output = hook_texts.cut(event.output)
             fields = {"tool": event.tool, "input": event.input, "output": output, "failed": event.failed}
             found = store.answer("answer_tool", about, **fields)
             store.perform("tool_post", **about, **fields)

@@ -15,7 +15,7 @@ from typing import Any, Final
 from client_agents import AGENTS, Agent, Session
 from client_place import Place
 from client_protocols import Step
-from recollect.doors import hook_events
+from recollect.doors import hook_contracts
 
 INDEX: Final = "<memory-index>"
 ASKED: Final = "Before you end: did this session learn something"
@@ -149,7 +149,7 @@ def hooks(agent: Agent, place: Place) -> None:
     asked(agent, place, OTHER, WORKS, Step("shell", {"command": agent.failing}))
     ran = place.hooks()
     check(not (lacking := set(agent.events) - {one.event for one in ran}), f"no hook for {', '.join(sorted(lacking))}")
-    heard = [hook_events.understood(one.event, agent.name, one.payload) for one in ran if one.event in agent.events]
+    heard = [hook_contracts.understood(one.event, agent.name, one.payload) for one in ran if one.event in agent.events]
     check(all(heard), "a payload was not understood")
     tools = [one.payload.get("tool_name") for one in ran if one.payload.get("tool_name") and one.event != "PreToolUse"]
     check(len(tools) == 2, f"hooks for {len(tools)} of 2 commands: {', '.join(map(str, tools))}")

@@ -23,12 +23,12 @@ from generated import GeneratedEmbedder
 from recollect import App, Draft, Settings
 from recollect.domain.enums import Order
 from recollect.doors.http.application import Application
-from recollect.doors.web.entry import PAGE
 from recollect.doors.web.site import SCREENS
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "tests" / "support"))
 
 from local_access import TOKEN, local_access
+from recollect.doors.web import PAGE
 
 ORIGIN = "http://localhost"
 ASK = "q=retries+customer+invoices"

@@ -21,7 +21,7 @@ import recollect
 from recollect import App, Settings
 from recollect.client import launch
 from recollect.domain.enums import ObservationType
-from recollect.doors import hook_events
+from recollect.doors import hook_texts
 from recollect.doors.handlers import perform
 from recollect.errors import RecollectError
 from session_sets import Event, Place, SessionSet
@@ -147,7 +147,7 @@ class InStore:
     def send(self, event: Event, session: str, folder: str) -> Injected:
         fields: dict[str, Any] = {"session_id": session, "agent": AGENT, "folder": folder, "at": event.at.isoformat()}
         if event.event == "tool:post":
-            output = hook_events.cut(event.output)  # as a hook hands it over, without what no store takes
+            output = hook_texts.cut(event.output)  # as a hook hands it over, without what no store takes
             fields |= {"tool": event.tool, "input": event.input, "output": output, "failed": event.failed}
         elif event.event == "prompt:submit":
             fields["prompt"] = event.prompt

@@ -24,7 +24,7 @@ from recollect.domain.fields import MAX_QUERY
 from recollect.domain.origin import host_of, read_also
 from recollect.domain.requests import CompactQuery, Draft, Update
 from recollect.domain.transfer import ImportFormat
-from recollect.doors import hook_events
+from recollect.doors import hook_texts
 from recollect.doors.agents import json_text, toml_text
 from recollect.doors.web import words as page_words
 from recollect.engines import chat
@@ -258,13 +258,13 @@ SESSIONS: dict[str, Reader] = {
     "boundary": lambda text: boundaries.window_after(boundaries.Window(), text, AT),
     "concepts of an edit": lambda text: kinds.kind_of_edit(occurrence.used("Edit", {"new_string": text}, "")),
     "payload": lambda text: (
-        hook_events.opened(text),
-        hook_events.arguments(text),
-        hook_events.unwrapped(text),
-        hook_events.stored(text),
-        hook_events.cut(text, 1_000),
+        hook_texts.opened(text),
+        hook_texts.arguments(text),
+        hook_texts.unwrapped(text),
+        hook_texts.stored(text),
+        hook_texts.cut(text, 1_000),
     ),
-    "payload of parts": lambda text: hook_events.text_of([{"text": text}, {"stdout": text}]),
+    "payload of parts": lambda text: hook_texts.text_of([{"text": text}, {"stdout": text}]),
 }
 FILES: dict[str, Reader] = {
     **{f"file of {name}": of_file(name) for name in ImportFormat if name not in ("claude-mem", "mempalace")},

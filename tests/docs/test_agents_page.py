@@ -13,7 +13,8 @@ import pytest
 from places import DOCS
 from recollect.doors.agents import agents as agents_module
 from recollect.doors.agents.agents import Level, agents
-from recollect.doors.hook_events import BEFORE, CONTRACTS, LONGEST, OURS, PROMPT, START, TOOL
+from recollect.doors.hook_contracts import BEFORE, CONTRACTS, OURS, PROMPT, START, TOOL
+from recollect.doors.hook_texts import LONGEST
 
 PAGE = (DOCS / "agents.md").read_text(encoding="utf-8")
 REPORTED = PAGE.partition("## Events")[2].partition("\n## ")[0]

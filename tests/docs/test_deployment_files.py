@@ -22,9 +22,8 @@ from chroma_process import CHROMA
 from places import ROOT
 from recollect import App, Settings
 from recollect.doors.cli.main import whole
-from recollect.doors.http import openapi
-from recollect.doors.http import server as main
-from recollect.doors.http.server import TeamAccess
+from recollect.doors.http import openapi, server
+from recollect.doors.http.team import TeamAccess
 from recollect.settings import variable
 
 DEPLOY = ROOT / "docs" / "deploy"
@@ -209,12 +208,12 @@ def test_the_replicas_are_asked_what_they_answer(app: App, settings: Settings) -
 
 def test_a_replica_has_the_time_that_its_end_takes() -> None:
     """Requests that run and events that wait are finished before a container is killed."""
-    patience = main._FINISH + main._EVENTS
+    patience = server._FINISH + server._EVENTS
     assert all(int(COMPOSE["services"][name]["stop_grace_period"].rstrip("s")) > patience for name in REPLICAS)
     [deployment] = found("Deployment")
     assert deployment["spec"]["template"]["spec"]["terminationGracePeriodSeconds"] > patience
     [idle] = re.findall(r"keepalive (\d+)s", CADDYFILE)
-    assert int(idle) < main._KEEP_ALIVE
+    assert int(idle) < server._KEEP_ALIVE
 
 
 def test_postgres_has_a_connection_for_every_worker() -> None:

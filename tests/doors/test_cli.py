@@ -12,7 +12,8 @@ import pytest
 from callers import ADA
 from recollect import Draft, Settings, remember
 from recollect.domain.enums import Scope
-from recollect.doors.cli.main import DAILY, whole
+from recollect.doors.cli.command_groups import DAILY
+from recollect.doors.cli.main import whole
 from recollect.doors.cli.options import FILTERS
 from recollect.errors import InvalidInput, ModelUnusable, NotFound, SecretFound, StoreOwned, StoreUnusable
 from recollect.store.store_lock import own

@@ -12,7 +12,7 @@ from callers import ADA
 from recollect import App, Draft, Settings, StoreFact, remember, store_fact
 from recollect.domain.lifecycle import SubmitPrompt
 from recollect.doors import toolsets
-from recollect.doors.hook_events import Heard, injection
+from recollect.doors.hook_contracts import Heard, injection
 from recollect.sessions.pipeline import prompt_submit
 from run_operations import call_tool
 from stores import open_app

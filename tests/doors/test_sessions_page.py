@@ -17,7 +17,7 @@ from places import DOCS
 from recollect import App, Settings
 from recollect.domain.lifecycle import Decision, Observation
 from recollect.doors.agents.agents import agents
-from recollect.doors.hook_events import CONTRACTS, PROMPT, START, TOOL
+from recollect.doors.hook_contracts import CONTRACTS, PROMPT, START, TOOL
 from recollect.sessions.boundaries import Boundary
 from recollect.sessions.session_state import SessionState
 from run_operations import add, do

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.main import get_command
 
 from command_line import Ended
 from local_access import local_access
 from recollect import App, Settings
 from recollect.doors import entry, handlers
-from recollect.doors.cli import dispatch, main, thin
-from recollect.doors.cli.serve import run as run_command
+from recollect.doors.cli import dispatch, main, pager, thin
+from recollect.doors.cli.served import run as run_command
 from recollect.doors.http import local
 from recollect.errors import StoreUnusable
 from recollect.projects import set_project
@@ -44,7 +45,8 @@ def run(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
             "folder": str(tmp_path),
             "user": "ada",
         }
-        return run_command(body | {"terminal": terminal | changes.pop("terminal", {})} | changes, serve)
+        body |= {"terminal": terminal | changes.pop("terminal", {})} | changes
+        return run_command(body, serve, command_line=lambda: get_command(main.cli))
 
     return running
 
@@ -82,13 +84,12 @@ def test_help_is_printed_at_once(words: list[str], name: str, monkeypatch: pytes
     printed = io.StringIO()
     monkeypatch.setattr(dispatch, "stdout", printed)
     monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setattr(main, "main", lambda: 77)
     monkeypatch.setattr(thin, "run", lambda *_, **__: 77)
     assert dispatch.run(words) == 0
     assert printed.getvalue() == json.loads(dispatch.HELP.read_text(encoding="utf-8"))[name]
     assert dispatch.run([]) == 2  # help as well
     monkeypatch.setenv("COLUMNS", "60")
-    assert dispatch.run(words) == 77
+    assert dispatch.run(words) is None
 
 
 @pytest.mark.parametrize("words", [["frob", "--help"], ["project", "frob", "-h"], ["recall", "--", "--help"]])
@@ -96,9 +97,8 @@ def test_what_asks_for_no_known_help_goes_to_the_command_line(
     words: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A command that does not exist, and `--help` as a word, are none of its business."""
-    monkeypatch.setattr(main, "main", lambda: 77)
     monkeypatch.setattr(thin, "run", lambda *_, **__: 77)
-    assert dispatch.run(words) == 77
+    assert dispatch.run(words) is None
 
 
 def test_commands_print_what_they_print_alone(
@@ -234,4 +234,4 @@ def test_only_what_only_runs_operations_is_handed_on(
 )
 def test_a_terminal_without_room_opens_no_pager(rows: int, lines: int, paged: bool) -> None:
     """A pager opens where a text is longer than the screen, and never on one of no rows or next to none."""
-    assert thin.needs_pager("line\n" * lines, rows) is paged
+    assert pager.needs_pager("line\n" * lines, rows) is paged

@@ -14,8 +14,8 @@ import pytest
 
 from callers import ADA
 from recollect import Draft, Settings, remember
-from recollect.doors.cli import options as words
-from recollect.doors.cli import thin
+from recollect.doors.cli import standard_input
+from recollect.doors.cli import typed as words
 from recollect.errors import InvalidInput
 from stores import open_app
 
@@ -57,7 +57,7 @@ def test_what_is_piped_in_is_read(typed: Typed) -> None:
 
 def test_nobody_waits_for_a_terminal_or_a_silent_pipe(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """A terminal, a device and a pipe into which nobody writes hold nothing; a file and a pipe that ended are read."""
-    monkeypatch.setattr(thin, "_WAIT", 0.01)
+    monkeypatch.setattr(standard_input, "_WAIT", 0.01)
     main, terminal = pty.openpty()
     silent, writer = os.pipe()
     ended, other = os.pipe()

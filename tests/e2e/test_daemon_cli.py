@@ -14,7 +14,7 @@ import pytest
 from daemon_place import Place, alive, until, zombies
 from recollect import open_app
 from recollect.client import launch
-from recollect.doors.cli.exit_codes import opened
+from recollect.doors.cli.opening import opened
 from recollect.doors.http.local import Activity
 from recollect.store import store_lock
 

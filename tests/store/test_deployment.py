@@ -19,7 +19,7 @@ from chroma_process import ChromaProcess
 from recollect import App, Caller, Settings
 from recollect.domain.lifecycle import Decision, Observation, UseTool
 from recollect.doors.http.application import Application
-from recollect.doors.http.server import TeamAccess
+from recollect.doors.http.team import TeamAccess
 from recollect.errors import InvalidInput, StoreUnusable
 from recollect.memory import embed
 from recollect.sessions import pipeline

@@ -8,7 +8,8 @@ from typing import Any
 
 from starlette.testclient import TestClient
 
-from recollect.doors.web.entry import COOKIE, PAGE
+from recollect.doors.web import PAGE
+from recollect.doors.web.entry import COOKIE
 
 ORIGIN = "http://localhost"
 

@@ -24,7 +24,7 @@ from recollect.auth.authenticate import authenticate
 from recollect.client.connection import from_wire
 from recollect.domain.verbs import BY_NAME
 from recollect.doors.http.application import Application
-from recollect.doors.http.server import TeamAccess
+from recollect.doors.http.team import TeamAccess
 from recollect.doors.memory_tool import ToolAnswer
 from recollect.doors.toolset_names import SETS
 

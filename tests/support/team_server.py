@@ -14,7 +14,8 @@ from recollect.auth.administration import administer, initialize
 from recollect.auth.authenticate import authenticate
 from recollect.doors.http.application import Application
 from recollect.doors.http.server import Listening as AsListening
-from recollect.doors.http.server import TeamAccess, TeamProcess
+from recollect.doors.http.server import TeamProcess
+from recollect.doors.http.team import TeamAccess
 
 
 class TeamServer:

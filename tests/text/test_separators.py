@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from recollect.domain.lifecycle import UseTool
-from recollect.doors import hook_events
+from recollect.doors import hook_texts
 from recollect.engines.embedding.tokens import plain
 from recollect.sessions.observations.occurrence import used
 from recollect.text.prompts import added_removed
@@ -27,7 +27,7 @@ def test_outputs_of_tools_keep_their_words_apart(separator: str) -> None:
 
 def test_records_that_end_in_zero_bytes_stay_apart() -> None:
     """What `find -print0` prints is stored without zero bytes, and with its names apart."""
-    assert hook_events.cut("a.py\0b.py") == "a.py b.py"
+    assert hook_texts.cut("a.py\0b.py") == "a.py b.py"
     event = UseTool(session_id="s", tool="Bash", input={"names": ["a.py\0b.py"]})
     assert event.input == {"names": ["a.py b.py"]}
 

@@ -6,6 +6,15 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, TypeVar
 
+_OWNER = "@"
+_Level = TypeVar("_Level", bound=str)
+
+IMPORTANCE_DAYS: Final = 300.0
+"""Days that a memory of importance 1 is kept under `Retention.IMPORTANCE`: 30 for each of ten steps."""
+
+IMPORTANT: Final = 0.4
+"""From this importance on such a memory lives longer when it is used."""
+
 
 class Scope(StrEnum):
     """Who shares a memory; with the caller it gives the namespace."""
@@ -136,10 +145,6 @@ class Sensitivity(StrEnum):
     SECRET = "secret"  # noqa: S105 - a level, not a password
 
 
-_OWNER = "@"
-_Level = TypeVar("_Level", bound=str)
-
-
 def owned(level: str, user: str) -> str:
     """Return a level as it is stored: what is not public is its author's alone, as `private@ada`."""
     return str(level) if level == Sensitivity.PUBLIC or _OWNER in level else f"{level}{_OWNER}{user}"
@@ -215,13 +220,6 @@ class Certainty(StrEnum):
     STRONG = "strong"
     LIKELY = "likely"
     WEAK = "weak"
-
-
-IMPORTANCE_DAYS: Final = 300.0
-"""Days that a memory of importance 1 is kept under `Retention.IMPORTANCE`: 30 for each of ten steps."""
-
-IMPORTANT: Final = 0.4
-"""From this importance on such a memory lives longer when it is used."""
 
 
 class Choice(StrEnum):

@@ -43,12 +43,26 @@ MAX_DAYS: Final = 36_500
 NO_MEMORY: Final = "none"
 """What stands in the place of a hash where there must be no memory yet."""
 
-
 _UNFIT: Final = "unfit"
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _LINE_BREAK: Final = re.compile(
     r"(?<!\s)[^\S\n\r\v\f\x1c-\x1e\x85\u2028\u2029]*+[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*"
 )
+
+_MOMENT: Final = "Must be a day or a time, such as `2026-05-07` or `2026-05-07T13:30:00+02:00`"
+Stripped = StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_NAME, strict=True)
+
+_ALLOWED_BY_ERROR: Final = {
+    "bool_parsing": "Must be `true` or `false`",
+    "bool_type": "Must be `true` or `false`",
+    "tuple_type": "Must be a list",
+    "string_type": "Must be a string",
+    "string_too_short": "Must hold some text",
+}
+_TOO_LONG: Final = {
+    "string_too_long": "Must have at most {max_length} characters",
+    "too_long": "Must have at most {max_length} entries",
+}
 
 
 def refuse_unstorable(text: str) -> str:
@@ -196,13 +210,10 @@ class Allowed:
     sentence: str
 
 
-_MOMENT: Final = "Must be a day or a time, such as `2026-05-07` or `2026-05-07T13:30:00+02:00`"
-
 Whole = Annotated[int, BeforeValidator(_refuse_bool)]
 Finite = Annotated[float, BeforeValidator(_refuse_bool), Field(allow_inf_nan=False)]
 Storable = AfterValidator(refuse_unstorable)
 OneLine = BeforeValidator(_join_lines)
-Stripped = StringConstraints(strip_whitespace=True, min_length=1, max_length=MAX_NAME, strict=True)
 Name = Annotated[str, Stripped, Storable, OneLine]
 ZoneName = Annotated[str, StringConstraints(strip_whitespace=True, max_length=MAX_CALLER), AfterValidator(check_zone)]
 CallerName = Annotated[Name, StringConstraints(max_length=MAX_CALLER)]
@@ -312,19 +323,6 @@ def _allowed(kind: Any) -> str | None:
 
 def _first_allowed(kinds: Iterable[Any]) -> str | None:
     return next(filter(None, map(_allowed, kinds)), None)
-
-
-_ALLOWED_BY_ERROR: Final = {
-    "bool_parsing": "Must be `true` or `false`",
-    "bool_type": "Must be `true` or `false`",
-    "tuple_type": "Must be a list",
-    "string_type": "Must be a string",
-    "string_too_short": "Must hold some text",
-}
-_TOO_LONG: Final = {
-    "string_too_long": "Must have at most {max_length} characters",
-    "too_long": "Must have at most {max_length} entries",
-}
 
 
 class Request(BaseModel):

@@ -22,6 +22,12 @@ OBSERVED: Final = (Source.HOOK, Source.EXTRACTION)
 CAPTURED: Final = (*OBSERVED, Source.COMPRESSION)
 """How memories come in that the pipeline makes by itself."""
 
+_DEEPEST: Final = 100  # levels of an input that are kept
+
+_ToolName = Annotated[fields.Name, Field(description="Name of the tool")]
+
+Shown = Annotated[tuple[fields.Name, ...], Field(max_length=fields.MAX_SHOWN)]
+
 
 class Fading(StrEnum):
     """Which memories of a project fade, are compressed and may go while nobody uses them."""
@@ -94,9 +100,6 @@ class LifecycleSettings(BaseModel):
         return frozenset(part.strip().lower() for part in self.modules_off.split(",") if part.strip())
 
 
-_DEEPEST: Final = 100  # levels of an input that are kept
-
-
 def _storable(value: Any, depth: int = 0) -> Any:
     """Return JSON without what no database holds: lone surrogates, infinity, what nests too deep; a NUL is a space."""
     match value:
@@ -151,7 +154,6 @@ class SubmitPrompt(SessionEvent):
     )
 
 
-_ToolName = Annotated[fields.Name, Field(description="Name of the tool")]
 _ToolInput = Annotated[
     dict[str, Any],
     AfterValidator(lambda value: _storable(value)),
@@ -209,9 +211,6 @@ class EndSession(SessionEvent):
     reason: Annotated[fields.Line, Field(max_length=100)] = Field(
         default="", description="Why it ends, in the agent's words"
     )
-
-
-Shown = Annotated[tuple[fields.Name, ...], Field(max_length=fields.MAX_SHOWN)]
 
 
 class NoteShown(SessionEvent):

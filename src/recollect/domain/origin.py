@@ -25,6 +25,9 @@ _THEN: Final = ", then "
 _MOST_PLACES: Final = 2_000  # characters of all of them
 _NAMED: Final = 3  # of several places
 
+APPROVED: Final = "approved"
+"""The review of what a person decided to trust."""
+
 
 class SaidBy(StrEnum):
     """Who or what said a memory."""
@@ -112,10 +115,6 @@ _BY_SOURCE: Final[Mapping[Source, SaidBy]] = MappingProxyType(
         Source.COMPRESSION: SaidBy.COMMAND,
     }
 )
-
-
-APPROVED: Final = "approved"
-"""The review of what a person decided to trust."""
 
 
 class Origin(BaseModel):

@@ -27,6 +27,26 @@ _HIT: Final = (
     *("id", "content", "fact_type", "key", "category", "tags", "scope"),
     *("confidence", "trust", "source", "origin", "author", "updated_at", "project"),
 )
+_BEGINNING: Final = {"type": "string", "description": "The beginning of the content"}
+_COSINE: Final = {"type": "number", "description": "Cosine of its best chunk, -1–1"}
+_MATCH: Final = {"type": "number", "description": "How well it matches the query, 0–1"}
+_CERTAINTY: Final = {"type": "string", "description": "How sure the match is: `strong`, `likely` or `weak`"}
+_OLDER: Final = {"type": "string", "description": "A newer hit about the same subject"}
+_TOLD: Final = {
+    "type": "string",
+    "description": "A hit about the same subject, told or of another source, that this one may deny",
+}
+_PASSAGE: Final = {"type": "string", "description": "The stretch of the content that is nearest to the query"}
+_SCORE: Final = {"type": "number", "description": "What ranks it: the match weighed with age, importance and trust"}
+_DAY: Final = {"type": "string"}
+_WHY: Final = {"type": "object", "description": "The score part by part, and which searchers found it"}
+
+NOTHING: Final = "Nothing relevant found."
+ELSEWHERE: Final = "in your other projects: "
+"""What a note holds that names them."""
+
+KEPT_AS: Final = "kept_as"
+"""In the changes of a line of the journal: the id of the hidden memory that keeps the text before the change."""
 
 
 @dataclass(frozen=True, config=LAZY)
@@ -87,19 +107,6 @@ def preview_of(text: str) -> str:
 
 
 _PREVIEWED: Final = (Memory.model_fields.keys() | {"origin"}) - Memory.internal - _LAYERS
-_BEGINNING: Final = {"type": "string", "description": "The beginning of the content"}
-_COSINE: Final = {"type": "number", "description": "Cosine of its best chunk, -1–1"}
-_MATCH: Final = {"type": "number", "description": "How well it matches the query, 0–1"}
-_CERTAINTY: Final = {"type": "string", "description": "How sure the match is: `strong`, `likely` or `weak`"}
-_OLDER: Final = {"type": "string", "description": "A newer hit about the same subject"}
-_TOLD: Final = {
-    "type": "string",
-    "description": "A hit about the same subject, told or of another source, that this one may deny",
-}
-_PASSAGE: Final = {"type": "string", "description": "The stretch of the content that is nearest to the query"}
-_SCORE: Final = {"type": "number", "description": "What ranks it: the match weighed with age, importance and trust"}
-_DAY: Final = {"type": "string"}
-_WHY: Final = {"type": "object", "description": "The score part by part, and which searchers found it"}
 _Preview = Annotated[Any, DescribedBy(Memory, _PREVIEWED, preview=_BEGINNING)]
 _Similar = Annotated[dict[str, Any], DescribedBy(Memory, _PREVIEWED, preview=_BEGINNING, cosine=_COSINE)]
 _Hit = Annotated[
@@ -251,11 +258,6 @@ class Recalled(Answer):
         if self.notes:
             body["notes"] = list(self.notes)
         return body
-
-
-NOTHING: Final = "Nothing relevant found."
-ELSEWHERE: Final = "in your other projects: "
-"""What a note holds that names them."""
 
 
 def found_message(count: int) -> str:
@@ -460,10 +462,6 @@ class JournalJson(TypedDict):
     at: Annotated[str, WithJsonSchema({"type": "string", "format": "date-time"})]
     actor: str
     action: str
-
-
-KEPT_AS: Final = "kept_as"
-"""In the changes of a line of the journal: the id of the hidden memory that keeps the text before the change."""
 
 
 @dataclass(frozen=True, config=LAZY)

@@ -10,6 +10,11 @@ from recollect.domain.enums import FactType, ObservationType, Sensitivity, Sourc
 from recollect.domain.origin import SaidBy, Stamped
 from recollect.domain.requests import MemoryFilters
 
+FILTERS: Final = tuple(MemoryFilters.model_fields)
+"""What a query may ask of memories beside their match; a view carries each under the same name."""
+
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
+
 
 @dataclass(frozen=True, slots=True)
 class RankingRow(Stamped):
@@ -34,13 +39,6 @@ class RankingRow(Stamped):
     said_by: SaidBy | None = None
     came_from: str | None = None
     review: str | None = None
-
-
-FILTERS: Final = tuple(MemoryFilters.model_fields)
-"""What a query may ask of memories beside their match; a view carries each under the same name."""
-
-
-_NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
 class View(MemoryFilters):

@@ -32,6 +32,11 @@ MAX_BATCH: Final = 2_000
 _LONGEST_PLACE: Final = 8_192  # characters of a path, with a line or the heading of a section
 _MOST_SECTIONS: Final = 100_000  # of one file
 
+RowId = Annotated[int, Field(ge=1, le=2**31 - 1)]
+
+IMPORT_COUNTS: Final = ("new", "updated", "unchanged", "refused", "failed", "facts")
+"""The fields of `Imported` that are counts."""
+
 
 class ImportFormat(StrEnum):
     """What wrote the file that is to be imported."""
@@ -79,9 +84,6 @@ class ImportItem(Request):
     said: Origin | None = None
     former_key: Label = None
     former_hash: Label = None
-
-
-RowId = Annotated[int, Field(ge=1, le=2**31 - 1)]
 
 
 class FileRecord(Request):
@@ -275,7 +277,3 @@ class Imported(Answer):
         parts = [f"{count} {name}" for name, count in memories if count or name == "new"]
         more = f"; {self.facts} {'fact' if self.facts == 1 else 'facts'}" if self.facts else ""
         return f"Memories: {', '.join(parts)}{more}."
-
-
-IMPORT_COUNTS: Final = ("new", "updated", "unchanged", "refused", "failed", "facts")
-"""The fields of `Imported` that are counts."""

@@ -14,4 +14,9 @@ def main() -> None:
         run_hook(words[1:], {})
     from recollect.doors.cli.dispatch import run
 
-    exit(run(words))
+    code = run(words)
+    if code is None:
+        from recollect.doors.cli.main import main as run_here
+
+        code = run_here()
+    exit(code)

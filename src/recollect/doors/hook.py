@@ -18,7 +18,7 @@ import time
 from importlib import import_module
 
 from recollect import process
-from recollect.doors import hook_events, hook_spool
+from recollect.doors import hook_contracts, hook_spool, hook_texts
 from recollect.private_files import read_private
 
 TYPE_CHECKING = False
@@ -39,9 +39,9 @@ _PAUSE = 0.05
 _SERVER_PATIENCE = 20.0  # seconds that an event is tried for which nobody waits
 _START_AGAIN = 5.0  # seconds until a daemon that was started may have failed to come up
 _PATIENCE = {
-    hook_events.START: START_LIMIT,
-    hook_events.TOOL: 0.3,
-    hook_events.TURN: 0.3,
+    hook_contracts.START: START_LIMIT,
+    hook_contracts.TOOL: 0.3,
+    hook_contracts.TURN: 0.3,
 }
 """Seconds to wait for a daemon that is starting, where it is not the limit: events of tools come often."""
 _TOO_OLD = (401, 404, 405)  # the token of another daemon, or one that knows no hooks
@@ -106,7 +106,7 @@ def answer(words: Sequence[str], payload: bytes | None, given: Mapping[str, str]
     remote = f"{process.PREFIX}URL" in told
     if not isinstance(said, dict) or not (remote or process.daemon_wanted(told)):
         return ""
-    heard = hook_events.understood(event, agent, said)
+    heard = hook_contracts.understood(event, agent, said)
     fields = _fields(heard) if heard else None
     if heard is None or fields is None:
         return ""
@@ -120,15 +120,15 @@ def answer(words: Sequence[str], payload: bytes | None, given: Mapping[str, str]
         "fields": fields,
         "client": {"given": dict(given), "variables": told, "folder": _folder(said), "user": process.user()},
     }
-    if heard.event == hook_events.TOOL and not hook_events.takes_context(heard):
+    if heard.event == hook_contracts.TOOL and not hook_contracts.takes_context(heard):
         body["late"] = True  # nothing is shown, so nothing counts as shown
     return _reply(heard, _tell(process.store(given, told), body, given, deadline))
 
 
-def _reply(heard: hook_events.Heard, found: Mapping[str, Any]) -> str:
+def _reply(heard: hook_contracts.Heard, found: Mapping[str, Any]) -> str:
     """Return what the agent is told of an answer, empty where nothing is."""
     text = found.get("text")
-    reply = hook_events.injection(heard, text) if isinstance(text, str) else None
+    reply = hook_contracts.injection(heard, text) if isinstance(text, str) else None
     return json.dumps(reply) if reply else ""
 
 
@@ -157,44 +157,44 @@ def _asked(words: Sequence[str]) -> tuple[str, str, dict[str, str]]:
     return event, agent, settings
 
 
-def _fields(heard: hook_events.Heard) -> dict[str, Any] | None:
+def _fields(heard: hook_contracts.Heard) -> dict[str, Any] | None:
     """Return the fields of our event, cut and cleaned; None for an event without its session or what it is about."""
     found = heard.fields
     if not isinstance(found["session_id"], str) or not found["session_id"].strip():
         return None
-    fields: dict[str, Any] = {"session_id": hook_events.cut(found["session_id"], 200)}
+    fields: dict[str, Any] = {"session_id": hook_texts.cut(found["session_id"], 200)}
     for name in ("source", "reason"):
         if isinstance(found.get(name), str):
-            fields[name] = hook_events.cut(found[name], 60)
-    if heard.event in (hook_events.CHECKPOINT, hook_events.PROMPT) and isinstance(found.get("transcript"), str):
-        fields["transcript"] = hook_events.cut(found["transcript"], _LONGEST_PATH)
-    if heard.event == hook_events.PROMPT:
+            fields[name] = hook_texts.cut(found[name], 60)
+    if heard.event in (hook_contracts.CHECKPOINT, hook_contracts.PROMPT) and isinstance(found.get("transcript"), str):
+        fields["transcript"] = hook_texts.cut(found["transcript"], _LONGEST_PATH)
+    if heard.event == hook_contracts.PROMPT:
         prompt = found["prompt"]
-        return fields | {"prompt": hook_events.cut(prompt)} if isinstance(prompt, str) and prompt.strip() else None
-    if heard.event == hook_events.TURN:
-        fields["output"] = hook_events.cut(hook_events.text_of(found.get("output")))
+        return fields | {"prompt": hook_texts.cut(prompt)} if isinstance(prompt, str) and prompt.strip() else None
+    if heard.event == hook_contracts.TURN:
+        fields["output"] = hook_texts.cut(hook_texts.text_of(found.get("output")))
         return fields | {"continued": bool(found.get("continued"))}
     tool = found.get("tool")
-    if heard.event == hook_events.BEFORE:
-        if not isinstance(tool, str) or not hook_events.acts(tool) or _OWN_TOOL in tool:
+    if heard.event == hook_contracts.BEFORE:
+        if not isinstance(tool, str) or not hook_contracts.acts(tool) or _OWN_TOOL in tool:
             return None
-        fields["tool"] = hook_events.cut(tool, 100)
-        fields["input"] = hook_events.arguments(found.get("input"))
+        fields["tool"] = hook_texts.cut(tool, 100)
+        fields["input"] = hook_texts.arguments(found.get("input"))
         return fields if fields["tool"].strip() and fields["input"] else None
-    if heard.event == hook_events.TOOL:
+    if heard.event == hook_contracts.TOOL:
         if not isinstance(tool, str) or not tool.strip():
             return None
         if _OWN_TOOL in tool:  # what was recalled or stored is known already
-            stores = hook_events.arguments(found.get("input")).get("action") == _STORE or tool.endswith(_STORING)
-            stored = hook_events.stored(found.get("output"))  # by its id the daemon finds the drafts that it replaces
+            stores = hook_texts.arguments(found.get("input")).get("action") == _STORE or tool.endswith(_STORING)
+            stored = hook_texts.stored(found.get("output"))  # by its id the daemon finds the drafts that it replaces
             return fields | {"tool": _OWN_TOOL, "input": {"action": _STORE}, "output": stored} if stores else None
-        fields["tool"] = hook_events.cut(tool, 100)
-        fields["input"] = hook_events.arguments(found.get("input"))
-        said = hook_events.opened(found.get("output"))
-        wrote, failed = hook_events.unwrapped(hook_events.text_of(said))
-        fields["output"] = hook_events.cut(wrote)
-        fields["failed"] = failed or found.get("failed") is True or hook_events.says_failure(said)
-        if hook_events.takes_late(heard):
+        fields["tool"] = hook_texts.cut(tool, 100)
+        fields["input"] = hook_texts.arguments(found.get("input"))
+        said = hook_texts.opened(found.get("output"))
+        wrote, failed = hook_texts.unwrapped(hook_texts.text_of(said))
+        fields["output"] = hook_texts.cut(wrote)
+        fields["failed"] = failed or found.get("failed") is True or hook_texts.says_failure(said)
+        if hook_contracts.takes_late(heard):
             fields["also_before"] = True
         return fields if fields["output"] or fields["input"] else None
     return fields
@@ -208,9 +208,9 @@ def _time(payload: Mapping[str, Any]) -> dict[str, str]:
 
 def _folder(payload: Mapping[str, Any]) -> str:
     """Return the session's folder, else that of this process."""
-    folder = process.named(_FIRST_FOLDER) or hook_events.folder_of(payload)
+    folder = process.named(_FIRST_FOLDER) or hook_contracts.folder_of(payload)
     if os.path.isabs(folder):  # noqa: PTH117 - pathlib takes long to import
-        return hook_events.cut(folder, 2_000)
+        return hook_texts.cut(folder, 2_000)
     try:
         return os.getcwd()  # noqa: PTH109 - pathlib takes long to import
     except OSError:  # it is gone
@@ -224,7 +224,7 @@ def _tell(home: str, body: dict[str, Any], given: Mapping[str, str], deadline: f
     had taken all the same has the same id, by which the daemon knows it. What an agent is about to do is of no use
     later: then no daemon is started, and nothing is kept.
     """
-    if body["event"] == hook_events.BEFORE:
+    if body["event"] == hook_contracts.BEFORE:
         try:
             return _posted(_address(home), body, deadline)
         except (Absent, OSError):
@@ -303,7 +303,7 @@ def _ask_server(
 
 def _waits(event: str, fields: Mapping[str, Any]) -> bool:
     """Say whether somebody waits for the server's answer to an event."""
-    at_once = (hook_events.PROMPT, hook_events.START, hook_events.BEFORE, hook_events.TURN)
+    at_once = (hook_contracts.PROMPT, hook_contracts.START, hook_contracts.BEFORE, hook_contracts.TURN)
     return event in at_once or fields.get("failed") is True or fields.get("also_before") is True
 
 
@@ -376,15 +376,15 @@ def _sent(given: Mapping[str, str], told: Mapping[str, str], event: str, fields:
 
     folder = fields["folder"]
     settings = project_files.asked_here(folder, told)
-    before = event == hook_events.BEFORE
-    wanted = "inject" if before or event in (hook_events.START, hook_events.PROMPT) else "capture"
+    before = event == hook_contracts.BEFORE
+    wanted = "inject" if before or event in (hook_contracts.START, hook_contracts.PROMPT) else "capture"
     both_off = all(project_files.is_off(settings.get(name, True)) for name in ("inject", "capture"))
     only = wanted if before or wanted == "capture" else ""
     if both_off or (only and project_files.is_off(settings.get(only, True))):
         return {}
     said = {"at": datetime.now(UTC).isoformat()} | fields
     client, home = client_here(given, folder), Path(process.home(given.get("home", ""), told))
-    if event == hook_events.START and (former := projects.former_names(Path(folder), home, client.project)):
+    if event == hook_contracts.START and (former := projects.former_names(Path(folder), home, client.project)):
         said["former_projects"] = former
     body = {"fields": said, "settings": settings} | ({} if _waits(event, fields) else {"late": True})
     return dict(client.post(f"/v1/hooks/{event}", body))

@@ -19,7 +19,7 @@ import yaml
 
 import recollect
 from places import ROOT
-from recollect.doors import hook_events
+from recollect.doors import hook_contracts
 from recollect.doors.agents import passage
 from recollect.doors.agents.agents import agents
 from recollect.doors.agents.hooks import found_hooks
@@ -112,7 +112,7 @@ def test_its_hooks_are_by_the_reference() -> None:
     """The file has the form of the reference, and only events that it knows and that are understood."""
     found = read("hooks", "hooks.json")
     jsonschema.validate(found, HOOKS)
-    assert set(found["hooks"]) <= EVENTS & set(hook_events.CONTRACTS["claude-code"].rules)
+    assert set(found["hooks"]) <= EVENTS & set(hook_contracts.CONTRACTS["claude-code"].rules)
 
 
 def test_codex_finds_its_own_hooks_in_the_same_folder() -> None:
@@ -133,7 +133,7 @@ def test_the_extension_is_by_the_reference() -> None:
     assert [one for one in manifest["mcpServers"].values() if "trust" in one] == []
     assert (folder / manifest["contextFileName"]).is_file()
     found = found_hooks((folder / "hooks" / "hooks.json").read_text(encoding="utf-8"))
-    assert set(found) <= set(hook_events.CONTRACTS["gemini-cli"].rules)
+    assert set(found) <= set(hook_contracts.CONTRACTS["gemini-cli"].rules)
 
 
 def test_its_skill_says_what_the_passage_says() -> None:

@@ -11,7 +11,7 @@ import pytest
 import recorded_hooks as recorded
 from hook_payloads import BASE, CASES, payload
 from recollect.domain.verbs import BY_NAME, PARTS
-from recollect.doors import hook, hook_events
+from recollect.doors import hook, hook_contracts, hook_texts
 from recollect.doors.agents.agents import agents
 from recollect.doors.http.events import OPERATIONS
 from recollect.sessions.observations.notes import observe
@@ -35,7 +35,7 @@ INJECTION = {  # as Codex checks it; Claude Code and Gemini CLI take the same
 
 def heard(event: str, agent: str, said: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
     """Return our event and its fields but for the session's id."""
-    found = hook_events.understood(event, agent, said)
+    found = hook_contracts.understood(event, agent, said)
     fields = hook._fields(found) if found else None
     return None if found is None or fields is None else (found.event, fields)
 
@@ -48,7 +48,7 @@ def test_a_payload_becomes_our_event(
     said = payload(agent, name, fields)
     session = said.get("session_id") or said["conversation_id"]
     assert heard("", agent, said) == (event, {"session_id": session} | ours)
-    assert hook_events.folder_of(said) == "/srv/engine"
+    assert hook_contracts.folder_of(said) == "/srv/engine"
     passed_on = {field: value for field, value in ours.items() if field != "transcript"}  # the daemon keeps that
     request = (BY_NAME | PARTS)[OPERATIONS[event]].request(**passed_on, session_id=session, agent=agent)
     assert request.model_dump()["session_id"] == session
@@ -59,7 +59,7 @@ def test_the_sender_is_known_by_its_payload(
     agent: str, name: str, fields: dict[str, Any], event: str, ours: dict[str, Any]
 ) -> None:
     """Where the command names no agent, the payload tells; Codex only with a turn, as it writes Claude Code's form."""
-    found = hook_events.understood("", "", payload(agent, name, fields))
+    found = hook_contracts.understood("", "", payload(agent, name, fields))
     assert found is not None
     assert found.agent == agent
     assert found.event == event
@@ -96,9 +96,9 @@ def test_a_recorded_event_becomes_a_memory_or_noise(
 
 def test_every_event_has_its_operation() -> None:
     """Each of our events has something that runs for it, and each agent's table speaks of our events alone."""
-    assert set(OPERATIONS) == set(hook_events.OURS)
+    assert set(OPERATIONS) == set(hook_contracts.OURS)
     assert set(OPERATIONS.values()) <= set(BY_NAME) | set(PARTS)
-    assert {rule.event for one in hook_events.CONTRACTS.values() for rule in one.rules.values()} == set(OPERATIONS)
+    assert {rule.event for one in hook_contracts.CONTRACTS.values() for rule in one.rules.values()} == set(OPERATIONS)
 
 
 def test_what_is_installed_is_understood() -> None:
@@ -107,11 +107,11 @@ def test_what_is_installed_is_understood() -> None:
     An agent that takes no context before it uses a tool has no event for that.
     """
     with_hooks = {name: one.hooks for name, one in agents().items() if one.hooks}
-    assert set(with_hooks) == set(hook_events.CONTRACTS)
+    assert set(with_hooks) == set(hook_contracts.CONTRACTS)
     for name, form in with_hooks.items():
-        rules = hook_events.CONTRACTS[name].rules
-        before = set() if name in ("claude-code", "codex") else {hook_events.BEFORE}
-        assert {rules[event].event for event in form.events} == set(hook_events.OURS) - before
+        rules = hook_contracts.CONTRACTS[name].rules
+        before = set() if name in ("claude-code", "codex") else {hook_contracts.BEFORE}
+        assert {rules[event].event for event in form.events} == set(hook_contracts.OURS) - before
 
 
 def test_the_payloads_name_counts_more_than_the_commands() -> None:
@@ -135,21 +135,21 @@ def test_gemini_compacts_only_where_a_person_asks() -> None:
 @pytest.mark.parametrize("agent", BASE)
 def test_an_injection_is_in_the_agents_words(agent: str) -> None:
     """The context stands where the reference has it; Cursor, without a place for it, and other events get nothing."""
-    contract = hook_events.CONTRACTS[agent]
-    name = contract.event_for(hook_events.PROMPT)
-    found = hook_events.understood("", agent, payload(agent, name, {"prompt": "Go"}))
+    contract = hook_contracts.CONTRACTS[agent]
+    name = contract.event_for(hook_contracts.PROMPT)
+    found = hook_contracts.understood("", agent, payload(agent, name, {"prompt": "Go"}))
     assert found is not None
-    answer = hook_events.injection(found, "<memory-context>")
+    answer = hook_contracts.injection(found, "<memory-context>")
     assert (answer is None) is (agent == "cursor")
     if answer is not None and contract.plain:
         assert answer == {contract.plain: "<memory-context>"}
     elif answer is not None:
         jsonschema.validate(answer, INJECTION)
         assert answer["hookSpecificOutput"] == {"hookEventName": name, "additionalContext": "<memory-context>"}
-    assert hook_events.injection(found, "") is None
-    ended = hook_events.understood("session:end", agent, BASE[agent] | {"session_id": "s"})
+    assert hook_contracts.injection(found, "") is None
+    ended = hook_contracts.understood("session:end", agent, BASE[agent] | {"session_id": "s"})
     assert ended is not None
-    assert hook_events.injection(ended, "text") is None
+    assert hook_contracts.injection(ended, "text") is None
 
 
 @pytest.mark.parametrize(
@@ -164,11 +164,11 @@ def test_an_injection_is_in_the_agents_words(agent: str) -> None:
 )
 def test_an_agent_goes_on_with_a_text_at_the_end_of_a_turn(agent: str, answer: dict[str, str]) -> None:
     """What lets an agent go on stands where its reference has it; nothing is said where there is no text."""
-    name = hook_events.CONTRACTS[agent].event_for(hook_events.TURN)
-    found = hook_events.understood(name, agent, payload(agent, name, {"last_assistant_message": "Done."}))
+    name = hook_contracts.CONTRACTS[agent].event_for(hook_contracts.TURN)
+    found = hook_contracts.understood(name, agent, payload(agent, name, {"last_assistant_message": "Done."}))
     assert found is not None
-    assert hook_events.injection(found, "<memory-ask>") == answer
-    assert hook_events.injection(found, "") is None
+    assert hook_contracts.injection(found, "<memory-ask>") == answer
+    assert hook_contracts.injection(found, "") is None
 
 
 def test_cursor_running_the_hooks_of_claude_code_reports_nothing_twice() -> None:
@@ -232,7 +232,7 @@ def test_that_an_agent_stored_something_is_reported_and_not_what(
         "opencode": {"output": [{"type": "text", "text": said}]},
     }
     fields = {"tool_name": tool, "tool_input": given, "tool_response": answers[agent], "tool_output": answers[agent]}
-    name = hook_events.CONTRACTS[agent].event_for(hook_events.TOOL)
+    name = hook_contracts.CONTRACTS[agent].event_for(hook_contracts.TOOL)
     found = heard("", agent, payload(agent, name, fields))
     assert (found is not None) is stores
     if found is not None:
@@ -245,8 +245,8 @@ def test_that_an_agent_stored_something_is_reported_and_not_what(
 def test_long_texts_keep_their_ends() -> None:
     """Of what is too long head and tail are sent, and how much is missing is said."""
     text = "a" * 150_000 + "b" * 150_000
-    sent = hook_events.cut(text)
-    assert len(sent) < hook_events.LONGEST + 100
+    sent = hook_texts.cut(text)
+    assert len(sent) < hook_texts.LONGEST + 100
     assert sent.startswith("aaa")
     assert sent.endswith("bbb")
     assert "[100000 characters are left out]" in sent
@@ -270,13 +270,13 @@ def test_deep_and_wide_values_end() -> None:
     deep: Any = "the end"
     for _ in range(500):
         deep = {"content": [deep]}
-    assert hook_events.text_of(deep) == ""
-    assert "the end" not in json.dumps(hook_events.given(deep))
-    wide = hook_events.arguments({str(number): "x" * 1_000 for number in range(5_000)})
+    assert hook_texts.text_of(deep) == ""
+    assert "the end" not in json.dumps(hook_texts.given(deep))
+    wide = hook_texts.arguments({str(number): "x" * 1_000 for number in range(5_000)})
     assert len(json.dumps(wide)) < 2_000_000
-    assert hook_events.arguments('["not an object"]') == {}
-    assert hook_events.arguments("free text") == {"input": "free text"}
-    assert hook_events.text_of(True) == "true"
+    assert hook_texts.arguments('["not an object"]') == {}
+    assert hook_texts.arguments("free text") == {"input": "free text"}
+    assert hook_texts.text_of(True) == "true"
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,9 @@ import pytest
 
 import recollect
 from recollect import App, Settings
-from recollect.doors.http import server as main
-from recollect.doors.http.server import Listening, TeamAccess
+from recollect.doors.http import server
+from recollect.doors.http.server import Listening
+from recollect.doors.http.team import TeamAccess
 from recollect.errors import StoreUnusable
 from team_server import TeamServer, listening
 
@@ -46,7 +47,7 @@ def test_tls_is_spoken_with_the_files_that_are_given(app: App, settings: Setting
     """A client that trusts the certificate is answered, one that does not refuses, and plain HTTP gets nothing."""
     begun = threading.Event()
     listening = Listening(host="127.0.0.1", port=0, tls_cert=pair[0], tls_key=pair[1])
-    process = main.TeamProcess(TeamAccess(app, settings), listening, begun.set)
+    process = server.TeamProcess(TeamAccess(app, settings), listening, begun.set)
     serving = threading.Thread(target=process.run)
     serving.start()
     assert begun.wait(60)
@@ -67,7 +68,7 @@ def test_files_that_are_no_pair_are_refused(settings: Settings, pair: tuple[Path
     """A key that is absent, or a certificate that is none, ends the start with a sentence."""
     for key in (tmp_path / "absent.pem", pair[0]):
         with pytest.raises(StoreUnusable, match="The store cannot be used"):
-            main.serve(settings, Listening(host="127.0.0.1", port=0, tls_cert=pair[0], tls_key=key))
+            server.serve(settings, Listening(host="127.0.0.1", port=0, tls_cert=pair[0], tls_key=key))
 
 
 @pytest.mark.usefixtures("signals")
@@ -88,13 +89,13 @@ def test_one_that_is_told_to_end_while_it_starts_closes_in_order(
 
     monkeypatch.setattr(recollect, "open_app", opening)
     with pytest.raises(SystemExit) as ended:
-        main.serve(settings, Listening(host="127.0.0.1", port=0))
+        server.serve(settings, Listening(host="127.0.0.1", port=0))
     assert (ended.value.code, closed) == (0, [True])
 
 
 def test_one_behind_a_proxy_says_that_it_leaves_and_still_answers(team: TeamServer) -> None:
     """Told to end it is not ready any more, so that the proxy asks another, and takes what comes until then."""
-    assert main.Listening(host="0.0.0.0", port=0, behind_proxy=True).leaving > 1
+    assert server.Listening(host="0.0.0.0", port=0, behind_proxy=True).leaving > 1
     with listening(team, leaving=60.0) as served:
         assert httpx.get(f"{served.url}/readyz").status_code == 200
         served.process.should_exit = True

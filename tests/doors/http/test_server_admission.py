@@ -10,7 +10,8 @@ import anyio
 import pytest
 
 from recollect.auth.authenticate import authenticate
-from recollect.doors.http import entrance, server
+from recollect.doors.http import entrance
+from recollect.doors.http import team as team_access
 from team_server import Talk, TeamServer
 
 Meanwhile = Callable[[], object]
@@ -73,7 +74,7 @@ def test_a_write_whose_right_ends_on_its_way_does_nothing(
     talk: Talk, team: TeamServer, monkeypatch: pytest.MonkeyPatch, end: str
 ) -> None:
     """However lately a token was looked up, the transaction looks again: nothing is stored, and no token is made."""
-    monkeypatch.setattr(server, "FRESH", 1_000.0)
+    monkeypatch.setattr(team_access, "FRESH", 1_000.0)
     before = len(team.administer("list_tokens", user="ada").tokens)
     meanwhile, statuses = endings(team)[end], []
     for path, body in WRITES:
@@ -92,7 +93,7 @@ def test_a_question_whose_right_ends_on_its_way_is_not_answered(
     talk: Talk, team: TeamServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A token is looked up again once the body has come, where that took its time."""
-    monkeypatch.setattr(server, "FRESH", 0.0)
+    monkeypatch.setattr(team_access, "FRESH", 0.0)
     talk.post("/v1/remember", {"content": "The mast is pine."})
     call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
     call |= {"params": {"name": "memory", "arguments": {"action": "recall", "query": "mast"}}}

@@ -8,7 +8,7 @@ from typing import Any
 
 from recollect import App, Settings
 from recollect.doors.http.application import Application
-from recollect.doors.http.server import TeamAccess
+from recollect.doors.http.team import TeamAccess
 from team_server import Talk, TeamServer
 
 OPENING = {

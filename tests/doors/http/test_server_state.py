@@ -13,9 +13,9 @@ import pytest
 
 from every_operation import REQUESTS
 from recollect import App, Settings
-from recollect.doors.http import server
+from recollect.doors.http import logs
 from recollect.doors.http.application import Application
-from recollect.doors.http.server import TeamAccess
+from recollect.doors.http.team import TeamAccess
 from team_server import Talk, TeamServer
 
 MARK = "quokka"
@@ -24,7 +24,7 @@ MARK = "quokka"
 @pytest.fixture
 def written() -> Iterator[io.StringIO]:
     """Return what the server writes to its log meanwhile."""
-    stream, handler, root = io.StringIO(), server.log_handler(), logging.getLogger()
+    stream, handler, root = io.StringIO(), logs.log_handler(), logging.getLogger()
     assert isinstance(handler, logging.StreamHandler)
     handler.setStream(stream)
     client, level = logging.getLogger("httpx2"), root.level

@@ -10,7 +10,7 @@ from page_visitor import Visitor
 from recollect import App
 from recollect.domain.requests import Caller
 from recollect.doors.handlers import perform
-from recollect.doors.web.entry import PAGE
+from recollect.doors.web import PAGE
 
 ADA = Caller(user="ada", team="crew", project="engine")
 

@@ -15,7 +15,7 @@ from recollect.auth.authenticate import authenticate
 from recollect.domain.requests import Caller
 from recollect.doors.handlers import perform
 from recollect.doors.http.application import Application
-from recollect.doors.http.server import TeamAccess
+from recollect.doors.http.team import TeamAccess
 from recollect.doors.web import PAGE, entry
 from recollect.doors.web.entry import COOKIE
 from recollect.doors.web.site import SCREENS

@@ -8,11 +8,16 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from recollect.domain.transfer import ImportFormat
-from recollect.doors.hook_events import CONTRACTS, arguments, cut, opened, says_failure, text_of, unwrapped
+from recollect.doors.hook_contracts import CONTRACTS
+from recollect.doors.hook_texts import arguments, cut, opened, says_failure, text_of, unwrapped
 from recollect.text.prompts import MARKS, REMINDER, is_typed, is_typed_entry
 from recollect.text.separators import gap
 from recollect.transfer.codex_transcript import BY_CODEX
 from recollect.transfer.reading import Unreadable, lines, object_of
+
+_SAID: Final = ("text", "input_text", "output_text")
+_CALLS: Final = ("function_call", "custom_tool_call", "local_shell_call")
+_OUTPUTS: Final = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
 
 
 class Event(NamedTuple):
@@ -21,11 +26,6 @@ class Event(NamedTuple):
     verb: str
     fields: dict[str, Any]
     final: bool = False
-
-
-_SAID: Final = ("text", "input_text", "output_text")
-_CALLS: Final = ("function_call", "custom_tool_call", "local_shell_call")
-_OUTPUTS: Final = ("function_call_output", "custom_tool_call_output", "local_shell_call_output")
 
 
 @dataclass(slots=True)

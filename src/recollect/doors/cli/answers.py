@@ -18,7 +18,8 @@ from recollect.domain.enums import Certainty, Layer
 from recollect.domain.lifecycle import Decision, SessionList, SessionSummary, ShownObservation, ShownSession
 from recollect.domain.origin import Authority
 from recollect.domain.review import Rescanned
-from recollect.doors.cli.render import err, out, page_line, print_fields, print_line, print_rows, sanitized, stdout
+from recollect.doors.cli.render import err, out, page_line, print_fields, print_line, print_rows, sanitized
+from recollect.doors.cli.terminal import stdout
 from recollect.prompt.neutral import neutral_json
 
 _LAYERS: Final = ("title", "abstract", "overview")

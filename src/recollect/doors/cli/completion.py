@@ -12,7 +12,7 @@ import typer
 
 from recollect.client import launch
 from recollect.client.connection import remote
-from recollect.doors.cli import exit_codes
+from recollect.doors.cli import opening
 from recollect.errors import RecollectError
 from recollect.settings import Settings
 
@@ -56,8 +56,8 @@ def _ask(ctx: typer.Context, verb: str, **given: Any) -> Any:
     options = ctx.find_root().params
     try:
         settings = Settings(**{name: options[name] for name in _BEFORE if options.get(name) is not None})
-        if exit_codes.is_served():
-            with exit_codes.opened(settings, model=False) as ask:
+        if opening.is_served():
+            with opening.opened(settings, model=False) as ask:
                 return ask(verb, **given)
         if not settings.url and launch.running(settings) is None:
             return None

@@ -56,7 +56,7 @@ class _Typed(NamedTuple):
 
 
 def run(words: list[str]) -> int | None:
-    """Run what was typed, here or in the daemon, and return its exit code."""
+    """Run what was typed, here or in the daemon, and return its exit code; None where the command line runs it."""
     if words in (["--version"], ["-V"], ["-v"], ["version"]):
         stdout.write(f"recollect {__version__}\n")
         return 0
@@ -98,11 +98,7 @@ def run(words: list[str]) -> int | None:
             operation = typed.command in IN_DAEMON
             makes = typed.command == "remember" or "home" not in typed.given or (home / "memory.db").exists()
             code = thin.run(words, typed.given, home, start=operation and makes, keyed=operation)
-    if code is not None:
-        return code
-    from recollect.doors.cli.main import main
-
-    return main()
+    return code
 
 
 def _help(words: Sequence[str]) -> str | None:

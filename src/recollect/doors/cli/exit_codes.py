@@ -1,9 +1,4 @@
-"""How a command runs and ends: what runs its verbs, its answer or one message about an error, and its exit code.
-
-How a command ends: its JSON answer, or one message about an error, and the exit code of either.
-
-What runs the verbs of a command: the daemon of this machine, the server of a team, or the store opened here.
-"""
+"""Ends a command: prints its answer, as JSON or for people, or one message about an error, and gives its exit code."""
 
 from __future__ import annotations
 
@@ -11,9 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from io import TextIOWrapper
 from itertools import pairwise, takewhile
@@ -22,138 +15,17 @@ from typing import Any, Final
 
 import typer
 
-import recollect
-from recollect.app import App
 from recollect.domain.results import Listed, Outcome, Recalled, WriteStatus
 from recollect.domain.verbs import BY_NAME
-from recollect.doors.cli import render
+from recollect.doors.cli import render, terminal
 from recollect.doors.cli.answers import named_here, print_answer, with_contents
+from recollect.doors.cli.opening import NEED_MODEL, opened, perform
 from recollect.doors.cli.options import in_options
-from recollect.doors.cli.patience import told_after_a_second
 from recollect.doors.cli.render import err, out, sanitized
 from recollect.doors.serializers import agent_json
-from recollect.errors import InvalidInput, NotFound, RecollectError, StoreOwned
+from recollect.errors import InvalidInput, NotFound, RecollectError
 from recollect.search.budget import printed
 from recollect.settings import Settings
-from recollect.store import store_lock
-from recollect.store.files import read_only
-
-NEED_MODEL: Final = {
-    *("remember", "recall", "update_memory", "restore", "find_similar", "format_for_prompt", "summarize_old"),
-    *("move_memory", "promote"),
-}
-"""The operations for which the daemon is started, which keeps the model loaded."""
-
-_served: ContextVar[Callable[[Settings], Callable[..., Any]] | None] = ContextVar("served", default=None)
-
-
-@contextmanager
-def served_by(serving: Callable[[Settings], Callable[..., Any]]) -> Iterator[None]:
-    """Let `opened` yield what `serving` returns: in the daemon, which has its store open."""
-    token = _served.set(serving)
-    try:
-        yield
-    finally:
-        _served.reset(token)
-
-
-def is_served() -> bool:
-    """Say whether a command runs in the daemon, in a client's stead."""
-    return _served.get() is not None
-
-
-@contextmanager
-def opened(settings: Settings, *, model: bool) -> Iterator[Callable[..., Any]]:
-    """Yield what runs an operation by name: the daemon, started where the `model` is needed, else this process.
-
-    With `RECOLLECT_URL` it is the server of a team. A store that cannot be
-    written needs no owner, and each process reads it itself.
-    """
-    if (serving := _served.get()) is not None:
-        yield serving(settings)
-    elif (store := _open_unless_daemon(settings, model=model)) is None:
-        from recollect.client import launch  # with what speaks HTTP: not for help
-        from recollect.client.connection import remote
-
-        with remote(settings) as link:
-            yield link.perform if settings.url or launch.running(settings) else _patient(link.perform)
-    else:
-        from recollect.doors.handlers import perform
-
-        with store as app:
-            yield lambda name, **fields: perform(app, name, fields, settings.caller)
-
-
-def _patient(perform: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what runs verbs, whose first call starts the daemon and says so to whoever waits for it."""
-    started = False
-
-    def run(name: str, **fields: Any) -> Any:
-        nonlocal started
-        if started:
-            return perform(name, **fields)
-        started = True
-        with told_after_a_second(render.words()):
-            return perform(name, **fields)
-
-    return run
-
-
-def perform(settings: Settings, name: str, given: dict[str, Any], *, model: bool | None = None) -> Any:
-    """Run one verb; raise `InvalidInput` for what was typed before anything is started."""
-    BY_NAME[name].request(**given)
-    with opened(settings, model=name in NEED_MODEL if model is None else model) as run:
-        return run(name, **given)
-
-
-def _open_unless_daemon(settings: Settings, *, model: bool) -> App | None:
-    """Open the store in this process; None where a daemon has it, or takes it at this moment."""
-    from recollect.client import launch  # with what speaks HTTP: not for help
-
-    if settings.url or (
-        settings.daemon and not read_only(settings.database.parent) and (model or launch.running(settings))
-    ):
-        return None
-    try:
-        return recollect.open_app(settings, wait=model, background=False)
-    except StoreOwned:
-        if settings.daemon and store_lock.role_of(settings.folder) == store_lock.DAEMON:
-            return None
-        raise
-
-
-@contextmanager
-def administering(settings: Settings) -> Iterator[Callable[..., Any]]:
-    """Yield what runs a verb of administration on the server by a token, or here as the operator."""
-    if (serving := _served.get()) is not None:
-        yield serving(settings)
-        return
-    if settings.url:
-        from recollect.client.connection import ServerConnection
-
-        yield ServerConnection(settings).administer
-        return
-    from recollect.auth.administration import administer, operator
-
-    with _open_in_place_of_daemon(settings) as app:
-        yield lambda name, **fields: administer(app, name, fields, operator(settings.user))
-
-
-def _open_in_place_of_daemon(settings: Settings) -> App:
-    """Open the store here; a daemon that another command has started gives way, and the next command starts it."""
-    from recollect.client import launch
-
-    try:
-        return recollect.open_app(settings, wait=False, background=False)
-    except StoreOwned as error:
-        client = launch.running(settings)
-        if client is None:
-            raise StoreOwned(f"{error} Or set RECOLLECT_URL and RECOLLECT_TOKEN to ask the team's server.") from None
-        if client.runtime.foreground:
-            raise
-    launch.stop(settings)
-    return recollect.open_app(settings, wait=False, background=False)
-
 
 _JSON: Final = "--json"
 _LIKE_JSON: Final = frozenset((option, "json") for option in ("-o", "--output", "--format"))
@@ -197,7 +69,7 @@ def show(
 
     A `brief` one is printed as its tokens were counted, where standard output can encode it.
     """
-    stream = render.stdout()
+    stream = terminal.stdout()
     unicode = "utf" in stream.encoding.lower()
     if as_json:
         text = printed(body) if brief and unicode else json.dumps(body, ensure_ascii=not unicode, indent=2)
@@ -267,7 +139,7 @@ def _outcome(run: Callable[..., Any], name: str, request: dict[str, Any], *, alo
 def _run(command: Callable[[], Any]) -> int:
     try:
         code = command()
-        render.stdout().flush()
+        terminal.stdout().flush()
     except RecollectError as error:
         return fail(error)
     except typer.Abort:
@@ -275,7 +147,7 @@ def _run(command: Callable[[], Any]) -> int:
     except typer.TyperException as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # on a terminal it is printed already
             if help_text := _text_of(error):
-                render.stdout().write(f"{help_text}\n")
+                terminal.stdout().write(f"{help_text}\n")
             return InvalidInput.exit_code
         return _print_error(InvalidInput.__name__, _usage_error(error), InvalidInput.exit_code)
     return code if isinstance(code, int) else 0
@@ -320,9 +192,9 @@ def _number(found: re.Match[str]) -> str:
 
 
 def _print_error(kind: str, message: str, code: int) -> int:
-    if _JSON in takewhile(lambda word: word != "--", render.words()):
+    if _JSON in takewhile(lambda word: word != "--", terminal.words()):
         show({"message": message, "error": kind}, as_json=True)
-        render.stdout().flush()
+        terminal.stdout().flush()
     else:
         _print_message(in_options(message))
     return code

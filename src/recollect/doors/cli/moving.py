@@ -9,7 +9,7 @@ from typing import Any
 
 from recollect.domain.enums import Scope
 from recollect.domain.transfer import ExportFormat, ExportPage, ImportBatch, Imported
-from recollect.doors.cli.exit_codes import opened
+from recollect.doors.cli.opening import opened
 from recollect.doors.cli.options import EVERY_LEVEL
 from recollect.errors import InvalidInput, NotFound
 from recollect.settings import Settings

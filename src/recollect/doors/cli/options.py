@@ -1,14 +1,11 @@
-"""Makes arguments and options from the fields of a request, and reads what people type for them.
-
-Texts may be typed as several words or come through a pipe, dates may be words too.
-"""
+"""Makes arguments and options from the fields of a request: their types, choices, defaults and help texts."""
 
 from __future__ import annotations
 
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import datetime
 from enum import StrEnum
 from types import NoneType
 from typing import Annotated, Any, Final, cast, get_args, get_origin
@@ -16,148 +13,22 @@ from typing import Annotated, Any, Final, cast, get_args, get_origin
 import typer
 from pydantic.fields import FieldInfo
 
-from recollect.domain import calendar
 from recollect.domain.enums import Sensitivity, strictest
 from recollect.domain.fields import Request
 from recollect.domain.requests import Draft, Filters, Levels, StoreFact, Update
 from recollect.domain.transfer import ImportBatch
-from recollect.doors.cli import render
+from recollect.doors.cli.typed import days_left, moment, typed_text
 from recollect.doors.schema import default_of
 from recollect.errors import InvalidInput
-from recollect.settings import Settings
-from recollect.text.utf8 import fault_of_text
 
-_ISO: Final = re.compile(r"\s*\d{4}-\d\d-\d\d")
-_DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
 _SEVERAL: Final = re.compile(r"[\s\d#,]+")
-_MOMENTS: Final = (
-    "Must be a day or a time, such as `2026-05-07` or `2026-05-07T13:30`, or words such as `yesterday`, `last week`, "
-    "`3 days ago` or `March 2026`"
-)
-_AHEAD: Final = (
-    "Must be a day or a time to come, such as `2027-05-07`, or words such as `tomorrow`, `next week` or `in 3 months`"
-)
-
-
-def typed_text(name: str, typed: Sequence[str] | str | None, *, required: bool) -> str | None:
-    """Return the words that were typed as one text, or for `-` alone standard input.
-
-    Where a `required` text has no words it is what was piped in; raises `InvalidInput` where that is nothing.
-    """
-    words = [typed] if isinstance(typed, str) else typed
-    if words and list(words) != ["-"]:
-        text = " ".join(words)
-        if (wrong := fault_of_text(text)) is not None:
-            raise InvalidInput(name, f"Invalid {name}: {wrong}")
-        return text
-    if words:
-        return render.typed().rstrip("\r\n")
-    if not required:
-        return None
-    piped = render.piped()
-    if piped is None:
-        raise InvalidInput(name, f"Missing {name}: Type the text, or pipe it in; `--help` tells more")
-    return piped.rstrip("\r\n")  # the program before the pipe ended its last line with it
-
-
-def moment(name: str, typed: str, *, end: bool = False, ahead: bool = False) -> str:
-    """Return a date as the request reads it: ISO as it is, words as the moment that they mean by the local clock.
-
-    A day begins where it begins here; with `end` it is meant to its end.
-    """
-    if not typed.strip() or _ISO.match(typed):
-        return typed
-    found = _meant(name, typed, end=end, ahead=ahead)
-    if found is None:
-        raise InvalidInput(name, f"Invalid {name}: {_MOMENTS}")
-    return found.isoformat()
-
-
-def _meant(name: str, typed: str, *, end: bool, ahead: bool) -> datetime | None:
-    """Return the moment that words or figures mean, None where they mean none.
-
-    Figures that are another day elsewhere are named as they were understood; raises `InvalidInput` where that is not
-    known.
-    """
-    from recollect.search import typed_dates
-
-    try:
-        figures = typed_dates.day_in_figures(typed, typed_dates.date_order(render.locale()))
-    except typed_dates.Ambiguous as error:
-        first, second = (day.isoformat() for day in error.days)
-        raise InvalidInput(
-            name, f"Invalid {name}: `{typed}` may be {error}: type `{first}` or `{second}`, or set LC_TIME"
-        ) from None
-    except ValueError:  # no day of the calendar
-        return None
-    if figures is None:
-        return typed_dates.named_moment(typed, datetime.now(calendar.here()), end=end, ahead=ahead)
-    if figures.doubtful:
-        render.err.print(f"`{typed}` is read as {typed_dates.in_words(figures.day)}.", style="dim", markup=False)
-    days = calendar.days(figures.day)
-    return days.last if end else days.first
-
-
-def days_left(typed: str, ttl_days: object) -> float:
-    """Return the days from now until the end of the day that was typed, or until the time in it."""
-    if ttl_days is not None:
-        raise InvalidInput("expires", "Invalid expires: Must not be given together with `--ttl-days`")
-    left = (_end(typed) - datetime.now(UTC)) / timedelta(days=1)
-    if left <= 0:
-        raise InvalidInput("expires", f"Invalid expires: {_AHEAD}")
-    return left
-
-
-def _end(typed: str) -> datetime:
-    """Return the end of a day that was typed, or the time in it; raise `InvalidInput` for neither."""
-    found = None
-    try:
-        if not _ISO.match(typed):
-            found = _meant("expires", typed, end=True, ahead=True)
-        elif _DAY.fullmatch(typed.strip()):
-            found = calendar.days(date.fromisoformat(typed.strip())).last
-        else:
-            found = calendar.instant(datetime.fromisoformat(typed.strip()))
-    except (ValueError, OverflowError) as error:
-        if isinstance(error, InvalidInput):
-            raise
-    if found is None:
-        raise InvalidInput("expires", f"Invalid expires: {_AHEAD}")
-    return found
-
 
 Given = dict[str, Any]
 """The fields of a request that were typed."""
 
 Json = Annotated[bool, typer.Option("--json", help="Answer as JSON, for machines.")]
 
-
 MoreIds = Annotated[list[str] | None, typer.Argument(metavar="ID", hidden=True, help="Further ids.")]
-
-
-def ids_of(given: Given, more: Sequence[str] | None) -> list[str]:
-    """Return the ids that were typed, each once: `1,2` names two, and `#1` is 1. A key stands alone."""
-    if not more and not _SEVERAL.fullmatch(given["id"]):
-        return [given["id"]]
-    typed = [one.strip().removeprefix("#") for text in (given["id"], *(more or ())) for one in text.split(",")]
-    ids = list(dict.fromkeys(filter(None, typed)))
-    wrong = next((one for one in ids if not one.isdecimal()), None)
-    if wrong is not None and len(ids) > 1:  # words, which are no memories that are not there
-        raise InvalidInput("id", f"Invalid id: `{wrong}` is none; Must be a number, as `recall` and `list` show it")
-    return ids or [given["id"]]
-
-
-def of_store(ctx: typer.Context) -> Settings:
-    """Return the settings of a command that looks after the store here; raise `InvalidInput` where it is elsewhere."""
-    settings: Settings = ctx.obj
-    if settings.url:
-        raise InvalidInput(
-            "url",
-            f"`recollect {ctx.command_path.partition(' ')[2]}` looks after a store and runs where that is, not through "
-            "RECOLLECT_URL; with `--in-process` before the command it means the store of this machine.",
-        )
-    return settings
-
 
 _TEXTS: Final = ("content", "query")
 """The fields whose words may be typed without quotes, and come from a pipe where none are typed."""
@@ -190,13 +61,27 @@ _PIPED: Final = f"{QUOTES}; without any, what is piped in is read; `-` waits for
 _MOST_CHOICES: Final = 5
 """Values of larger sets are texts, which the request checks: it also accepts plurals."""
 
-
 EVERY_LEVEL: Final = {"allow_private": True, "allow_secret": True}
 """What lets an operation look at memories of every level."""
 FILTERS: Final = "Filters"
 """The panel of the options that narrow what is found."""
 _STORES: Final = (Draft, StoreFact, ImportBatch)
 """The requests whose `--private` and `--secret` say at which level they store."""
+
+_STORED: Final = ("tags", "category", "to_project")
+"""The fields whose values the store knows."""
+
+
+def ids_of(given: Given, more: Sequence[str] | None) -> list[str]:
+    """Return the ids that were typed, each once: `1,2` names two, and `#1` is 1. A key stands alone."""
+    if not more and not _SEVERAL.fullmatch(given["id"]):
+        return [given["id"]]
+    typed = [one.strip().removeprefix("#") for text in (given["id"], *(more or ())) for one in text.split(",")]
+    ids = list(dict.fromkeys(filter(None, typed)))
+    wrong = next((one for one in ids if not one.isdecimal()), None)
+    if wrong is not None and len(ids) > 1:  # words, which are no memories that are not there
+        raise InvalidInput("id", f"Invalid id: `{wrong}` is none; Must be a number, as `recall` and `list` show it")
+    return ids or [given["id"]]
 
 
 def from_fields(
@@ -298,10 +183,6 @@ def _option(name: str, field: FieldInfo, panel: str | None, *, stores: bool) -> 
     elif kind not in (int, float) and not issubclass(kind, StrEnum):
         kind = str
     return _parameter(name, kind | None, about, None)
-
-
-_STORED: Final = ("tags", "category", "to_project")
-"""The fields whose values the store knows."""
 
 
 def _lazily(name: str) -> Callable[..., list[str]]:

@@ -9,9 +9,10 @@ import typer
 
 from recollect import environment
 from recollect.client import launch
-from recollect.doors.cli import render
+from recollect.doors.cli import terminal
 from recollect.doors.cli.exit_codes import show
-from recollect.doors.cli.options import Json, of_store
+from recollect.doors.cli.opening import of_store
+from recollect.doors.cli.options import Json
 from recollect.doors.web import AS_ARGUMENT, CODE_LIFE, PAGE
 from recollect.errors import InvalidInput
 
@@ -28,7 +29,7 @@ def page(
     settings = ctx.obj
     opens = not (no_browser or as_json)
     if opens:
-        render.leave_to_client()
+        terminal.leave_to_client()
     if settings.url:
         url = f"{settings.url.rstrip('/')}{PAGE}/"
         advice = "Sign in with a token of yours."

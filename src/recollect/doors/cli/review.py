@@ -22,8 +22,8 @@ from recollect.domain.review import (
     Withdraw,
     Withdrawn,
 )
-from recollect.doors.cli import answers, exit_codes, render
-from recollect.doors.cli.exit_codes import opened, perform
+from recollect.doors.cli import answers, exit_codes, render, terminal
+from recollect.doors.cli.opening import opened, perform
 from recollect.doors.cli.options import Given, from_fields
 from recollect.doors.cli.render import print_line
 from recollect.doors.serializers import public_json
@@ -83,7 +83,7 @@ def inbox(
     if as_json or not render.out.is_terminal or not page.total:
         exit_codes.show(public_json(WaitingPage, page), as_json, print_answer=lambda: print_waiting(page))
         return
-    render.leave_to_client()
+    terminal.leave_to_client()
     _decide_each(ctx, given)
 
 

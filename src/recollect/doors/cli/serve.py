@@ -1,14 +1,8 @@
-"""The commands that serve, and the commands that the daemon runs for its clients.
-
-The commands for programs: `serve`, the daemon in the foreground or the server of a team, and `mcp`.
-
-Commands that the daemon runs for a client which imports nothing: it has the libraries, and prints for them.
-"""
+"""The commands for programs: `serve`, the daemon in the foreground or the server of a team, and `mcp`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import cache
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
@@ -16,13 +10,11 @@ from urllib.parse import urlencode
 import typer
 
 import recollect
-from recollect import environment
 from recollect.app import App
 from recollect.client import launch, runtime
 from recollect.doors import pipe
-from recollect.doors.cli import render
-from recollect.doors.cli.exit_codes import served_by
-from recollect.doors.cli.options import of_store
+from recollect.doors.cli import render, served
+from recollect.doors.cli.opening import of_store
 from recollect.doors.cli.render import err
 from recollect.doors.toolset_names import check_names
 from recollect.errors import InvalidInput, StoreOwned
@@ -73,14 +65,14 @@ def serve(
         return
     if tls_cert or tls_key or behind_proxy or insecure:
         raise InvalidInput("host", "Missing host: these options are for the server of a team, which `--host` starts.")
-    from recollect.doors.cli import serve
     from recollect.doors.http import daemon
 
     daemon.log_to_file(ctx.obj)
+    run = partial(served.run, command_line=lambda: ctx.find_root().command)
     for attempt in range(_ATTEMPTS):
         _take_over(ctx.obj)
         try:
-            daemon.serve(ctx.obj, serve.run, port, lambda: _say_ready(ctx.obj), foreground=True)
+            daemon.serve(ctx.obj, run, port, lambda: _say_ready(ctx.obj), foreground=True)
             return
         except StoreOwned:  # a client may have started another daemon meanwhile
             if attempt == _ATTEMPTS - 1:
@@ -119,18 +111,18 @@ def url_for_mcp(settings: Settings, port: int) -> str | None:
 def _serve_team(settings: Settings, given: dict[str, Any], init: bool) -> None:
     """Run the server of a team, and first make its first admin where that is asked for."""
     try:
-        from recollect.doors.http import server as door
+        from recollect.doors.http import server
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("recollect"):
             raise
         raise InvalidInput(
             "host", 'The server of a team needs some packages more: `pip install "recollect[server]"`.'
         ) from None
-    listening = door.Listening(**given)
+    listening = server.Listening(**given)
     listening.check()
     if not settings.database_url:
         _take_over(settings)
-    door.serve(
+    server.serve(
         settings,
         listening,
         lambda app: _make_admin(app, settings.user) if init else None,
@@ -167,71 +159,3 @@ def _say_ready(settings: Settings) -> None:
 
 def _say(text: str) -> None:
     err.print(text, highlight=False, markup=False, soft_wrap=True)
-
-
-_ZONE: Final = "TZ"
-
-Perform = Callable[..., Any]
-"""Runs an operation by name with the fields of its request."""
-
-
-def run(body: dict[str, Any], serving: Callable[[Settings], Perform]) -> dict[str, Any]:
-    """Run the command line of a client, and return what it prints and its exit code.
-
-    Or return what is `wanted` first: that the client asks again with its standard input, or runs the command itself.
-    `serving` returns what runs operations under the settings that the client's words and variables make.
-    """
-    about = body["terminal"]
-    if about["variables"].get(_ZONE, "") != environment.named(_ZONE):  # dates in words are those of its clock
-        return {"wanted": "itself"}
-    client = render.ClientTerminal(
-        words=[str(word) for word in body["words"]],
-        stdin=body["stdin"],
-        stdin_read=bool(body["stdin_read"]),
-        edited=(str(body["edited"][0]), body["edited"][1]) if "edited" in body else None,
-        encoding=str(about["encoding"]),
-        tty=(bool(about["tty"][0]), bool(about["tty"][1])),
-        size=about["size"] and (int(about["size"][0]), int(about["size"][1])),
-        variables=dict(about["variables"]),
-    )
-    told = environment.Surroundings(dict(body["variables"]), Path(body["folder"]), str(body["user"]))
-    from recollect.doors.cli.exit_codes import run_words
-
-    with render.of_client(client), environment.surrounded(told), served_by(serving):
-        try:
-            if "completing" in body:
-                return _completed(client.words, body["completing"])
-            code = run_words(_command_line(), client.words)
-        except render.InputWanted as wanted:
-            return dict(zip(("wanted", "text"), wanted.args, strict=False))
-    out, err = (one.getvalue() for one in client.streams)
-    return {"out": out, "err": err, "code": code, "paged": bool(client.paged)}
-
-
-def _completed(words: Sequence[str], about: dict[str, str]) -> dict[str, Any]:
-    """Return what a client's shell prints for the word that is being typed, and the exit code that fish asks for."""
-    from typer._click.shell_completion import get_completion_class
-
-    command_line = _command_line()  # it tells the library of Typer's shells
-    kind = get_completion_class(about["shell"])
-    if kind is None:
-        return {"out": "", "code": 1}
-    shell = kind(command_line, {}, "recollect", "")
-    items = shell.get_completions(list(words), about["incomplete"])
-    if about["action"] == "is-args":
-        return {"out": "", "code": 0 if items else 1}
-    lines = [shell.format_completion(one) for one in items]
-    if about["shell"] == "zsh":
-        whole = "\n".join(lines)
-        return {"out": f"_arguments '*: :(({whole}))'\n" if lines else "_files\n", "code": 0}
-    return {"out": "".join(f"{one}\n" for one in lines), "code": 0}
-
-
-@cache
-def _command_line() -> Any:
-    """Return the whole command line, which takes a fifth of a second to import; most daemons need it."""
-    from typer.main import get_command
-
-    from recollect.doors.cli.main import cli
-
-    return get_command(cli)

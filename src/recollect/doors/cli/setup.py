@@ -17,10 +17,11 @@ from recollect.doors.agents.hooks import Commands, hook_commands, with_hooks
 from recollect.doors.agents.installation import Change, apply, found_entry, plan_install, plan_uninstall, snippet
 from recollect.doors.agents.registrations import found_agents, project_folder, registrations, reporting
 from recollect.doors.cli import exit_codes
-from recollect.doors.cli.exit_codes import opened
-from recollect.doors.cli.options import Json, of_store
-from recollect.doors.cli.render import interactive, out, visible
+from recollect.doors.cli.opening import of_store, opened
+from recollect.doors.cli.options import Json
+from recollect.doors.cli.render import out, visible
 from recollect.doors.cli.shells import remove_completion
+from recollect.doors.cli.terminal import interactive
 from recollect.errors import InvalidInput, RecollectError
 from recollect.projects import find_project
 from recollect.settings import Settings

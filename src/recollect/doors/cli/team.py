@@ -1,180 +1,23 @@
-"""The commands on users, teams, projects and tokens of a deployment, and on the project of the working folder."""
+"""The commands on users, teams, projects and tokens of a deployment, and on the journal of all that."""
 
 from __future__ import annotations
 
-import shlex
-from typing import Annotated, Final
+from typing import Final
 
 import typer
 
-from recollect import environment
-from recollect.domain.accounts import CountProjects
-from recollect.domain.enums import Scope
-from recollect.domain.requests import Caller
 from recollect.domain.verbs import ADMIN_BY_NAME
-from recollect.doors.cli import exit_codes, render
+from recollect.doors.cli import exit_codes
 from recollect.doors.cli.answers import print_answer
-from recollect.doors.cli.exit_codes import administering, opened
-from recollect.doors.cli.options import EVERY_LEVEL, Given, Json, from_fields
-from recollect.doors.cli.options import projects as completed_projects
+from recollect.doors.cli.opening import administering
+from recollect.doors.cli.options import Given, from_fields
+from recollect.doors.cli.project import projects
 from recollect.doors.serializers import public_json
-from recollect.errors import RecollectError
-from recollect.projects import Project, filed_under, find_project, set_project
-from recollect.settings import Settings
-
-projects = typer.Typer(
-    invoke_without_command=True,
-    help="Print the name of the working folder's project; with a command, name it, or manage those of a deployment.",
-)
-
-
-@projects.callback()
-def project(ctx: typer.Context, as_json: Json = False) -> None:
-    """Show the project of the working folder and what told it, or manage the projects of a deployment."""
-    if ctx.invoked_subcommand is None:
-        _show_project(ctx.obj, as_json)
-
-
-@projects.command("set")
-def set_(
-    ctx: typer.Context,
-    name: Annotated[str, typer.Argument(help="Name to give it, in `.recollect.toml` of the checkout.")],
-    take: Annotated[
-        bool | None,
-        typer.Option("--move/--no-move", help="Move the memories of the former name along. Default: ask."),
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Name the project of the working folder. It says what stays under the former name, and offers to move it."""
-    settings: Settings = ctx.obj
-    former, named = settings.project, Caller(user=settings.user, team=settings.team, project=name).project
-    count = 0 if named == former else _memories_of(settings, former)
-    asks = bool(count) and take is None and not as_json
-    if asks or (count and take):
-        render.leave_to_client()
-    file = set_project(environment.working_folder(), named, settings.home)
-    if asks and render.interactive():
-        take = typer.confirm(f"{_count(count)} {_are(count)} filed under {former}. Move them to {named}?", err=True)
-    said = _filed_under(former, count)
-    if count and take:
-        moved = _move(settings.model_copy(update={"project": named}), former)
-        said, count = (f"{_count(moved)} moved from {former} to {named}.",), 0
-    body = {"project": named, "source": str(file), "under_former_name": count}
-    exit_codes.show(body, as_json, f"The project is {named}; see {file}.", *said)
-
-
-@projects.command()
-def rename(
-    ctx: typer.Context,
-    name: Annotated[
-        str,
-        typer.Argument(
-            metavar="NAME",
-            help="New name of this project; with NEW, the project to rename.",
-            autocompletion=completed_projects,
-        ),
-    ],
-    new: Annotated[str | None, typer.Argument(metavar="NEW", help="New name of the project NAME.")] = None,
-    as_json: Json = False,
-) -> None:
-    """Give a project another name: this folder's, or another one, with all its memories. They get new ids."""
-    settings: Settings = ctx.obj
-    if new is None or name == settings.project:
-        set_(ctx, new or name, True, as_json)
-        return
-    target = Caller(user=settings.user, team=settings.team, project=new).project
-    moved = f"{_count(_move(settings.model_copy(update={'project': target}), name))} moved from {name} to {target}."
-    exit_codes.show({"message": moved, "project": target}, as_json, moved)
-
-
-@projects.command("list")
-@from_fields(CountProjects)
-def list_(ctx: typer.Context, given: Given, as_json: bool = False) -> None:
-    """List the projects that you may read, and how many memories each holds."""
-    exit_codes.answered(ctx.obj, "count_projects", given, as_json)
-
-
-@projects.command()
-def move(
-    ctx: typer.Context,
-    old: Annotated[
-        str, typer.Argument(help="The project that the memories are in.", autocompletion=completed_projects)
-    ],
-    as_json: Json = False,
-) -> None:
-    """Move all memories and facts of another project into the project of the working folder.
-
-    They get new ids. Nothing is taken out of the other project before all of it is here.
-    """
-    settings: Settings = ctx.obj
-    count = _move(settings, old)
-    moved = f"{_count(count)} moved from {old} to {settings.project}."
-    exit_codes.show({"message": moved, "memories": count}, as_json, moved)
-
-
-def _move(settings: Settings, old: str) -> int:
-    """Move all memories and facts of another project into that of the settings, and return how many memories."""
-    render.leave_to_client()  # which sends a few at a time
-    from recollect.doors.cli.moving import move_all  # with the readers of every format
-
-    return move_all(settings, old)
-
-
-def _show_project(settings: Settings, as_json: bool) -> None:
-    found = find_project(environment.working_folder(), settings.home)
-    source = found.source if found.name == settings.project else "the setting `project`"
-    sentences = [f"{settings.project} (from {source})"]
-    if found.claimed:
-        sentences.append(
-            f"A file of this folder names the project {found.claimed}, which only you may say: "
-            f"`recollect project set {shlex.quote(found.claimed)}`."
-        )
-    if count := _under_folder_name(settings, found):
-        sentences += _filed_under(found.folder_name, count)
-    former = {one: many for one in found.former if (many := _memories_of(settings, one))}
-    for one, many in former.items():
-        sentences += _filed_under(one, many)
-    body = {"project": settings.project, "source": source, "folder_name": found.folder_name, "under_folder_name": count}
-    body |= {"former": former} if former else {}
-    body |= {"claimed": found.claimed} if found.claimed else {}
-    exit_codes.show(body, as_json, *sentences)
-
-
-def _filed_under(old: str, count: int) -> tuple[str, ...]:
-    """Say how the memories get here that are filed under a name that the project had before, if there are any."""
-    return (filed_under(old, count),) if count else ()
-
-
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"
-
-
-def _count(number: int) -> str:
-    return f"{number} {'memory' if number == 1 else 'memories'}"
-
-
-def _under_folder_name(settings: Settings, found: Project) -> int:
-    """Count the memories of the project that the folder's name alone gave."""
-    return 0 if found.folder_name == settings.project else _memories_of(settings, found.folder_name)
-
-
-def _memories_of(settings: Settings, project: str) -> int:
-    """Count the memories of a project; 0 without a store."""
-    if not settings.url and not settings.database.exists():
-        return 0
-    try:
-        with opened(settings.model_copy(update={"project": project}), model=False) as run:
-            return int(run("stats", scope=Scope.PROJECT, **EVERY_LEVEL).memories)
-    except RecollectError:
-        return 0
-
 
 users = typer.Typer(no_args_is_help=True, help="Add, invite, list and disable the users of a deployment.")
 teams = typer.Typer(no_args_is_help=True, help="Add teams, and give users roles in them.")
 tokens = typer.Typer(no_args_is_help=True, help="Make, accept, list and revoke tokens.")
 cli = typer.Typer()
-for _name, _group in (("project", projects), ("user", users), ("team", teams), ("token", tokens)):
-    cli.add_typer(_group, name=_name)
 
 _COMMANDS: Final = (
     (users, "add", "add_user", "Add a user, and print the invitation that makes their first token."),
@@ -211,6 +54,9 @@ _COMMANDS: Final = (
     (tokens, "revoke", "revoke_token", "Revoke a token, from the next request on."),
     (cli, "audit", "audit", "Show who did what in the teams that you administer."),
 )
+
+for _name, _group in (("project", projects), ("user", users), ("team", teams), ("token", tokens)):
+    cli.add_typer(_group, name=_name)
 
 
 def _register(group: typer.Typer, name: str, operation: str, about: str) -> None:

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import os
-import select
-import stat
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from recollect import __version__, environment
 from recollect.client.daemon import Client, running_at
 from recollect.client.transport import Lost, persistently
+from recollect.doors.cli.editor import EDITED, edited
+from recollect.doors.cli.pager import needs_pager, page
 from recollect.doors.cli.patience import told_after_a_second
-from recollect.errors import InvalidInput, RecollectError
-from recollect.text.utf8 import fault, fault_of_text
-
-EDITED: Final = "edited"
-"""What a daemon wants first: that somebody edits a text."""
+from recollect.doors.cli.standard_input import piped_input, read_input
+from recollect.errors import RecollectError
+from recollect.text.utf8 import fault_of_text
 
 
 def run(words: Sequence[str], given: Mapping[str, str], home: Path, *, start: bool, keyed: bool) -> int | None:
@@ -68,28 +66,6 @@ def _answer(client: Client, given: Mapping[str, str], body: dict[str, Any], *, k
             raise
 
     return persistently(ask, keyed=keyed)
-
-
-def needs_pager(text: str, rows: int) -> bool:
-    """Say whether a text does not fit on a terminal of so many rows; one that is too low for a pager needs none."""
-    return rows >= _LEAST_ROWS and text.count("\n") >= rows
-
-
-def edited(text: str) -> str | None:
-    """Let somebody edit a text and return what they saved, None where they saved nothing.
-
-    Raises `InvalidInput` without a terminal to edit in, `RecollectError` where the editor cannot be used.
-    """
-    named = environment.named("VISUAL") or environment.named("EDITOR")
-    if not named and (sys.stdin is None or not sys.stdin.isatty()):
-        raise InvalidInput("editor", "There is no terminal to edit in: set EDITOR, or use `recollect update`.")
-    import click
-
-    try:
-        saved: str | None = click.edit(text, extension=".md")
-    except click.ClickException as error:
-        raise RecollectError(f"The editor could not be used: {error.format_message()}") from None
-    return saved
 
 
 def _started(given: Mapping[str, str]) -> Client | None:
@@ -149,8 +125,6 @@ def _size() -> tuple[int, int] | None:
 def _print(answer: dict[str, Any]) -> int:
     size = _size() if answer["paged"] and sys.stdin.isatty() and sys.stdout.isatty() else None
     if size is not None and needs_pager(answer["out"], size[1]):
-        from recollect.doors.cli.render import page
-
         page(answer["out"])
         answer = answer | {"out": ""}
     for stream, text in ((sys.stdout, answer["out"]), (sys.stderr, answer["err"])):
@@ -164,40 +138,3 @@ def _print(answer: dict[str, Any]) -> int:
 
             return unwritable(error)
     return int(answer["code"])
-
-
-_LEAST_ROWS: Final = 5
-_WAIT: Final = 3.0  # seconds for the first byte of a pipe: whoever inherits one into which nobody writes must not hang
-
-
-def read_input() -> str:
-    """Return all of it, nothing where it is closed; raise `InvalidInput` where it is not UTF-8."""
-    if sys.stdin is None or not isinstance(sys.stdin, TextIOWrapper):
-        return sys.stdin.read() if sys.stdin is not None else ""
-    data: bytes = sys.stdin.buffer.read()
-    if sys.stdin.encoding.lower() not in ("utf-8", "utf8"):
-        return str(data, sys.stdin.encoding, errors="replace")
-    if (wrong := fault(data)) is not None:
-        raise InvalidInput("content", f"Invalid content: Standard input cannot be read. {wrong}")
-    return data.decode().replace("\r\n", "\n").replace("\r", "\n")
-
-
-def piped_input() -> str | None:
-    """Return what a file or a pipe on standard input holds; None for a terminal, a device, or when nothing comes."""
-    if sys.stdin is None:
-        return None
-    try:
-        number = sys.stdin.fileno()
-        kind = os.fstat(number).st_mode
-    except OSError:  # not a file of the system's
-        return read_input() or None
-    if stat.S_ISREG(kind) or ((stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)) and _comes(number)):
-        return read_input() or None
-    return None
-
-
-def _comes(number: int) -> bool:
-    """Say whether a pipe or socket has something to read, or ends, within a moment."""
-    if sys.platform == "win32":  # where only sockets can be waited for
-        return False
-    return bool(select.select([number], [], [], _WAIT)[0])

@@ -31,8 +31,9 @@ from recollect.domain.transfer import (
     Imported,
     ImportFormat,
 )
-from recollect.doors.cli import render
-from recollect.doors.cli.exit_codes import opened, show
+from recollect.doors.cli import render, terminal
+from recollect.doors.cli.exit_codes import show
+from recollect.doors.cli.opening import opened
 from recollect.doors.cli.options import Given, from_fields
 from recollect.doors.cli.render import err, out
 from recollect.doors.serializers import public_json
@@ -85,17 +86,17 @@ def _export(
     unreadable: list[str] = []
     left_out: dict[str, int] = {}
     if file != _STDOUT and place.exists() and not force:
-        render.leave_to_client()
+        terminal.leave_to_client()
         if not sys.stdin.isatty():
             raise InvalidInput("file", f"{file} exists already; name another file, or overwrite it with --force.")
         typer.confirm(f"{file} exists already. Overwrite it?", abort=True, err=True)
     with opened(ctx.obj, model=False) as ask:
-        if render.of_another() and ask("list_memories", **given, limit=1).total > _FEW:
-            render.leave_to_client()  # so much is written as it is read
+        if terminal.of_another() and ask("list_memories", **given, limit=1).total > _FEW:
+            terminal.leave_to_client()  # so much is written as it is read
         lines = pages(request, lambda page: ask("export_page", **dict(page)), unreadable)
         pieces = WRITERS[format](_noting(left_out, lines))
         if file == _STDOUT:
-            render.stdout().writelines(pieces)
+            terminal.stdout().writelines(pieces)
         else:
             save(place, pieces)
             err.print(f"Exported to {file}.", highlight=False)
@@ -145,7 +146,7 @@ def _import(
     """
     dry_run = bool(given.get("dry_run"))
     if watch or not _brief(paths):
-        render.leave_to_client()
+        terminal.leave_to_client()
     if watch:
         _watch(ctx.obj, paths, given, alone=not (format or transcripts or instructions or dry_run or as_json))
         return
@@ -188,7 +189,7 @@ def _brief(paths: Sequence[Path]) -> bool:
 
 def _whole(path: Path) -> Path:
     """Return a path from the client's working folder, where the daemon runs the command; else as it was typed."""
-    return working_folder() / path.expanduser() if render.of_another() else path
+    return working_folder() / path.expanduser() if terminal.of_another() else path
 
 
 def _as_said(files: Sequence[FoundFile], settings: Settings, given: dict[str, Any]) -> list[FoundFile]:
@@ -279,7 +280,7 @@ def _run(importing: Import, found: FoundPaths) -> None:
     """Import with a bar on a terminal: the share of the bytes, and how many memories and facts were sent."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     files = len(found.files)
-    with Progress(*columns, console=err, disable=render.of_another() or not err.is_terminal, transient=True) as bar:
+    with Progress(*columns, console=err, disable=terminal.of_another() or not err.is_terminal, transient=True) as bar:
         task = bar.add_task(f"{files} {'file' if files == 1 else 'files'}", total=sum(one.size for one in found.files))
         with _stopping(importing):
             importing.run(

@@ -26,7 +26,8 @@ from recollect.domain.verbs import VERBS, Verb
 from recollect.doors import memory_tool, toolsets
 from recollect.doors.handlers import perform
 from recollect.doors.http import openapi
-from recollect.doors.http.access import Access, Asked, Asking
+from recollect.doors.http.access import Access
+from recollect.doors.http.asker import Asked, Asking
 from recollect.doors.http.entrance import Entrance, operation
 from recollect.doors.http.events import OPERATIONS, Taken, parts_of
 from recollect.doors.http.mcp_http import McpOverHttp
@@ -34,11 +35,16 @@ from recollect.doors.http.messages import answered, failed, key_of, read_object,
 from recollect.doors.memory_tool import CallTool
 from recollect.doors.serializers import wire_bytes
 from recollect.doors.web import PAGE
-from recollect.doors.web.entry import PageRoute
+from recollect.doors.web.route import PageRoute
 from recollect.errors import InvalidInput, RecollectError
 
 _MCP: Final = ("/mcp", "/mcp/")
 _TOOLSETS: Final = ("toolset",)
+
+_NO_ROUTE: Final = {
+    404: ("NotFound", "There is nothing at this address: `/openapi.json` says what there is."),
+    405: ("MethodNotAllowed", "This address takes another method: `/openapi.json` says which."),
+}
 
 
 class Application:
@@ -233,9 +239,3 @@ async def _no_route(_: Request, error: HTTPException) -> Response:
     """Say that there is nothing at an address, or that it takes another method."""
     kind, message = _NO_ROUTE.get(error.status_code, ("InvalidInput", "Malformed request"))
     return answered(to_json({"error": kind, "message": message}), error.status_code, dict(error.headers or {}))
-
-
-_NO_ROUTE: Final = {
-    404: ("NotFound", "There is nothing at this address: `/openapi.json` says what there is."),
-    405: ("MethodNotAllowed", "This address takes another method: `/openapi.json` says which."),
-}

@@ -15,7 +15,8 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from recollect.doors.http.access import Access, Asker
+from recollect.doors.http.access import Access
+from recollect.doors.http.asker import Asker
 from recollect.doors.http.messages import failed, to_recollect_error
 from recollect.doors.web import PAGE
 from recollect.doors.web.entry import is_page

@@ -1,19 +1,15 @@
 """Who asks the daemon of one machine: whoever holds the store's token, as the caller that the client names.
 
 A process of the same user may ask anything; a web page, or another user, nothing.
-
-A reindex inside the daemon, in its own thread; a daemon that moved its store to another model ends afterwards.
 """
 
 from __future__ import annotations
 
 import hmac
-import logging
-import threading
 import time
 from collections.abc import Callable, Collection, Mapping
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -37,14 +33,15 @@ from recollect.domain.verbs import ADMIN_BY_NAME
 from recollect.doors import hook_spool
 from recollect.doors.agents.filling import FillingJob
 from recollect.doors.handlers import perform
-from recollect.doors.http.access import OPEN, Access, Asked, Asker, Asking, Measures, address_of
+from recollect.doors.http.access import OPEN, Access, Measures, address_of
+from recollect.doors.http.asker import Asked, Asker, Asking
 from recollect.doors.http.events import Event
 from recollect.doors.http.messages import to_recollect_error
 from recollect.doors.http.openapi import parameter
+from recollect.doors.http.reindex_job import ReindexJob
 from recollect.doors.web import AS_ARGUMENT, PAGE
 from recollect.doors.web.entry import Browser
 from recollect.errors import Forbidden, InvalidInput, ModelMismatch, RecollectError, Unauthorized
-from recollect.memory.reindex import reindex
 from recollect.project_files import NAMES
 from recollect.projects import former_names
 from recollect.sessions.project_settings import narrowed, settings_in
@@ -58,6 +55,9 @@ _LOCAL_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 _WHO: Final = (
     "The address says who asks: `/mcp?user=NAME&project=NAME`, and `&team=NAME` where the team is not `local`."
 )
+
+Command = Callable[[dict[str, Any], Callable[[Settings], Callable[..., Any]]], dict[str, Any]]
+"""Runs a client's command line by what runs verbs under its settings, and returns what it prints."""
 
 
 class Misdirected(RecollectError):
@@ -96,10 +96,6 @@ class Activity(Measures):
     def idle_seconds(self) -> float:
         """Return the seconds without a request, 0 while one runs."""
         return 0.0 if self._running else time.monotonic() - self._last_request
-
-
-Command = Callable[[dict[str, Any], Callable[[Settings], Callable[..., Any]]], dict[str, Any]]
-"""Runs a client's command line by what runs verbs under its settings, and returns what it prints."""
 
 
 class LocalAccess(Access, Asker):
@@ -325,91 +321,3 @@ def _hostname(address: bytes) -> str:
         return urlsplit(address.decode("latin-1")).hostname or ""
     except ValueError:
         return ""
-
-
-log = logging.getLogger(__name__)
-
-_REPORT_TIMEOUT = 5.0  # seconds in which the client may ask for the result
-_STOP_TIMEOUT = 10.0
-
-
-class _Stopped(RecollectError):
-    """The daemon ends before the reindex has; the next one continues it."""
-
-
-@dataclass(slots=True)
-class _Progress:
-    """How far a reindex is: `state` is `idle`, `running`, `done` or `failed`."""
-
-    state: str = "idle"
-    done: int = 0
-    total: int = 0
-    error: str = ""
-    message: str = ""
-
-
-class ReindexJob:
-    """At most one reindex at a time, over the daemon's open store; `end` ends the daemon."""
-
-    def __init__(self, app: App, end: Callable[[], None]) -> None:
-        self._app = app
-        self._end = end
-        self._target: tuple[str, bool] | None = None
-        self._progress = _Progress()
-        self._starting = threading.Lock()
-        self._stopping = threading.Event()
-        self._reported = threading.Event()
-        self._loaded = threading.Event()
-        self._thread: threading.Thread | None = None
-
-    @property
-    def running(self) -> bool:
-        """Return whether a reindex is running."""
-        return self._thread is not None and self._thread.is_alive()
-
-    def start(self, model: str, models_dir: Path | None, *, everything: bool) -> None:
-        """Start or join a reindex and wait for its model; raise `InvalidInput` while one to another model runs."""
-        with self._starting:
-            if self.running and self._target != (model, everything):
-                raise InvalidInput("model", "Another reindex is running; wait for it, or run `recollect stop`.")
-            if not self.running:
-                self._target, self._progress = (model, everything), _Progress("running")
-                self._reported.clear()
-                self._loaded.clear()
-                arguments = (model, models_dir, everything)
-                self._thread = threading.Thread(target=self._run, args=arguments, name="recollect-reindex", daemon=True)
-                self._thread.start()
-        self._loaded.wait()
-
-    def progress(self) -> dict[str, Any]:
-        """Return how far the reindex is, and how it ended."""
-        progress = asdict(self._progress)
-        if progress["state"] != "running":
-            self._reported.set()
-        return progress
-
-    def stop(self) -> None:
-        """Stop soon; what was embedded is kept for the next reindex."""
-        self._stopping.set()
-        self._reported.set()
-        if self._thread is not None and self._thread.is_alive():
-            self._thread.join(_STOP_TIMEOUT)
-
-    def _run(self, model: str, models_dir: Path | None, everything: bool) -> None:
-        try:
-            total = reindex(self._app, self._report, model=model, models_dir=models_dir, everything=everything)
-            self._progress = _Progress("done", total, total)
-        except Exception as error:  # noqa: BLE001 - the client must get a message for any error
-            known = to_recollect_error(error)
-            self._progress = _Progress("failed", error=type(known).__name__, message=str(known))
-        self._loaded.set()
-        if self._app.vectors.state == "moved":
-            log.info("the store has moved to %s; stopping", model)
-            self._reported.wait(_REPORT_TIMEOUT)
-            self._end()
-
-    def _report(self, done: int, total: int) -> None:
-        if self._stopping.is_set():
-            raise _Stopped("The memory daemon ended during the reindex; run it again to continue.")
-        self._progress = _Progress("running", done, total)
-        self._loaded.set()

@@ -25,7 +25,8 @@ from prometheus_client import (
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from recollect.app import App
-from recollect.doors.http.access import Asker, Measures
+from recollect.doors.http.access import Measures
+from recollect.doors.http.asker import Asker
 from recollect.doors.http.entrance import operation
 from recollect.doors.http.events import Events
 from recollect.errors import Forbidden, RecollectError, SecretFound, TooLarge, TooManyRequests, Unauthorized

@@ -14,18 +14,15 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from anyio.to_thread import run_sync
 from starlette.requests import cookie_parser
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Scope
 
+from recollect.doors.http.asker import Asker
 from recollect.doors.web import CODE_LIFE, PAGE
 from recollect.errors import Forbidden
-
-if TYPE_CHECKING:
-    from recollect.doors.http.access import Access, Asker
 
 COOKIE: Final = "recollect_page"
 LIFE: Final = 12 * 3600.0  # seconds that a browser stays signed in
@@ -171,22 +168,3 @@ def _same_host(origin: bytes, host: bytes) -> bool:
 def cookie_of(headers: Mapping[bytes, bytes]) -> str:
     """Return what the cookie of a request holds."""
     return cookie_parser(headers.get(b"cookie", b"").decode("latin-1")).get(COOKIE, "")
-
-
-class PageRoute:
-    """Answers the addresses of the page; what renders them is imported when one is asked for first."""
-
-    def __init__(self, access: Access) -> None:
-        self._access = access
-        self._site: ASGIApp | None = None
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
-        if self._site is None:
-            self._site = await run_sync(self._made)
-        await self._site(scope, receive, send)
-
-    def _made(self) -> ASGIApp:
-        from recollect.doors.web.site import Site  # Jinja2 and the screens take longer than a start may
-
-        return Site(self._access)

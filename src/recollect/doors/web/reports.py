@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from datetime import datetime
 from typing import Any, Final
 
 import leather  # type: ignore[import-untyped]
 from markupsafe import Markup
 from starlette.datastructures import QueryParams
 
-from recollect.app import App
 from recollect.domain.page import Browsed, Counted, JournalPage
-from recollect.domain.requests import Caller, Inspect
-from recollect.domain.results import Check, Outcome, Recalled
-from recollect.doors.http.messages import to_recollect_error
+from recollect.domain.requests import Caller
+from recollect.domain.results import Outcome, Recalled
 from recollect.doors.web.visit import Done, Shown, Visit
 from recollect.errors import Forbidden, InvalidInput, RecollectError
-from recollect.memory.reports import checks
 
 _MOST_PLACES: Final = 200
 _WIDTH: Final = 440
@@ -32,40 +27,6 @@ ADMINISTERED: Final = (
     *("add_project", "grant_project", "revoke_project", "add_token", "revoke_token"),
 )
 """What the forms of the team do."""
-
-
-class Checkup:
-    """The doctor's last look at the whole store: it takes seconds in a large one, so no screen waits for it."""
-
-    def __init__(self, app: App) -> None:
-        self._app = app
-        self._beginning = threading.Lock()
-        self._began_at: datetime | None = None
-        self._ended_at: datetime | None = None
-        self._checks: list[Check] = []
-
-    def begin(self) -> Callable[[], None] | None:
-        """Return what looks at every part; it is to be run once. None where that goes on already."""
-        with self._beginning:
-            if self._began_at is not None and self._ended_at is None:
-                return None
-            self._began_at, self._ended_at, self._checks = self._app.clock(), None, []
-            return self._look
-
-    def told(self) -> dict[str, Any]:
-        """Return whether it goes on, since when or when it ended, and what was found so far."""
-        running = self._began_at is not None and self._ended_at is None
-        at = {"began_at": self._began_at, "ended_at": self._ended_at}
-        return {"running": running, **at, "checks": list(self._checks)}
-
-    def _look(self) -> None:
-        try:
-            for one in checks(self._app, Inspect()):
-                self._checks.append(one)
-        except Exception as error:  # noqa: BLE001 - a person must get a message for any error
-            self._checks.append(Check("doctor", False, str(to_recollect_error(error)), "Run `recollect doctor`."))
-        finally:
-            self._ended_at = self._app.clock()
 
 
 def places(visit: Visit) -> list[dict[str, str]]:

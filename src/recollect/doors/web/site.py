@@ -26,7 +26,7 @@ from recollect import __version__
 from recollect.doors.http.access import Access
 from recollect.doors.http.messages import JSON, answered, failed, to_recollect_error
 from recollect.doors.http.peers import is_of_another_user
-from recollect.doors.web import PAGE, actions, inbox, memories, near, reports, sessions, today, words, zones
+from recollect.doors.web import PAGE, actions, checkup, inbox, memories, near, reports, sessions, today, words, zones
 from recollect.doors.web.entry import COOKIE, LIFE, Browser, own_address
 from recollect.doors.web.visit import Done, Shown, Visit
 from recollect.errors import Forbidden, InvalidInput, NotFound, RecollectError, TooLarge, Unauthorized
@@ -94,7 +94,7 @@ class Site:
         team = bool(access.administration)
         navigation = [(one.path[1:], one.name) for one in SCREENS if one.name and (team or one.path != "/team")]
         self._templates.globals |= {"static": self._static, "version": __version__, "_navigation": navigation}
-        self._checkup = reports.Checkup(access.app)
+        self._checkup = checkup.Checkup(access.app)
         routes = [Route(one.path, partial(self._answer, one), methods=_methods(one)) for one in SCREENS]
         self._router = Router(
             [

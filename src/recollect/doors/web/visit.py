@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
@@ -17,12 +17,10 @@ from recollect.domain.results import Memory
 from recollect.doors.http.access import Access
 from recollect.doors.web import PAGE
 from recollect.doors.web.authors import who
+from recollect.doors.web.checkup import Checkup
 from recollect.doors.web.entry import Browser, Step, Undo, own_address
 from recollect.doors.web.verbs import perform
 from recollect.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from recollect.doors.web.reports import Checkup
 
 PLACE: Final = ("team", "project")
 LEVELS: Final = ("allow_private", "allow_secret")

@@ -1,0 +1,71 @@
+"""Runs the commands of clients in the daemon: they import nothing, and it has the libraries and prints for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from recollect import environment
+from recollect.doors.cli import terminal
+from recollect.doors.cli.opening import served_by
+from recollect.settings import Settings
+
+_ZONE: Final = "TZ"
+
+Perform = Callable[..., Any]
+"""Runs an operation by name with the fields of its request."""
+
+
+def run(
+    body: dict[str, Any], serving: Callable[[Settings], Perform], *, command_line: Callable[[], Any]
+) -> dict[str, Any]:
+    """Run the command line of a client, and return what it prints and its exit code.
+
+    Or return what is `wanted` first: that the client asks again with its standard input, or runs the command itself.
+    `serving` returns what runs operations under the settings that the client's words and variables make, and
+    `command_line` the whole command line as a command.
+    """
+    about = body["terminal"]
+    if about["variables"].get(_ZONE, "") != environment.named(_ZONE):  # dates in words are those of its clock
+        return {"wanted": "itself"}
+    client = terminal.ClientTerminal(
+        words=[str(word) for word in body["words"]],
+        stdin=body["stdin"],
+        stdin_read=bool(body["stdin_read"]),
+        edited=(str(body["edited"][0]), body["edited"][1]) if "edited" in body else None,
+        encoding=str(about["encoding"]),
+        tty=(bool(about["tty"][0]), bool(about["tty"][1])),
+        size=about["size"] and (int(about["size"][0]), int(about["size"][1])),
+        variables=dict(about["variables"]),
+    )
+    told = environment.Surroundings(dict(body["variables"]), Path(body["folder"]), str(body["user"]))
+    from recollect.doors.cli.exit_codes import run_words
+
+    with terminal.of_client(client), environment.surrounded(told), served_by(serving):
+        try:
+            if "completing" in body:
+                return _completed(command_line(), client.words, body["completing"])
+            code = run_words(command_line(), client.words)
+        except terminal.InputWanted as wanted:
+            return dict(zip(("wanted", "text"), wanted.args, strict=False))
+    out, err = (one.getvalue() for one in client.streams)
+    return {"out": out, "err": err, "code": code, "paged": bool(client.paged)}
+
+
+def _completed(command_line: Any, words: Sequence[str], about: dict[str, str]) -> dict[str, Any]:
+    """Return what a client's shell prints for the word that is being typed, and the exit code that fish asks for."""
+    from typer._click.shell_completion import get_completion_class
+
+    kind = get_completion_class(about["shell"])
+    if kind is None:
+        return {"out": "", "code": 1}
+    shell = kind(command_line, {}, "recollect", "")
+    items = shell.get_completions(list(words), about["incomplete"])
+    if about["action"] == "is-args":
+        return {"out": "", "code": 0 if items else 1}
+    lines = [shell.format_completion(one) for one in items]
+    if about["shell"] == "zsh":
+        whole = "\n".join(lines)
+        return {"out": f"_arguments '*: :(({whole}))'\n" if lines else "_files\n", "code": 0}
+    return {"out": "".join(f"{one}\n" for one in lines), "code": 0}

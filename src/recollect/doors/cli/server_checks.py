@@ -1,0 +1,50 @@
+"""Checks the server of a team for `doctor` and `status`: whether it answers, and what the token opens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+
+from recollect import __version__
+from recollect.client.connection import ServerConnection
+from recollect.domain.results import Check
+from recollect.domain.review import WaitingPage
+from recollect.doors.cli.opening import perform
+from recollect.errors import Forbidden, RecollectError, Unauthorized
+from recollect.settings import Settings
+
+_PREFIX = slice(4, 12)  # of a token, `rec_` left out
+
+
+def server_checks(settings: Settings) -> Iterator[Check]:
+    """Yield a line for the server, one for the token, and one for the user's teams; the first problem ends them."""
+    server = ServerConnection(settings)
+    try:
+        version = str(server.client.get("/openapi.json").get("info", {}).get("version", ""))
+        advice = "Use the same version on both sides."
+        yield Check("server", version == __version__, f"{settings.url}, recollect {version}", advice)
+        row = next(
+            (one for one in server.administer("list_tokens").tokens if one.prefix == settings.token[_PREFIX]), None
+        )
+        if row is None:
+            return
+        until = f", until {row.expires_at:%Y-%m-%d}" if row.expires_at else ""
+        yield Check("token", True, f"{row.prefix} of {row.user}{until}" + (f", as {row.role}" if row.role else ""))
+        teams = [one for one in server.administer("list_teams").teams if row.user in one.members]
+        named = ", ".join(f"{one.team} ({one.members[row.user]})" for one in teams)
+        several = len(teams) > 1 and "team" not in settings.model_fields_set
+        yield Check("teams", not several, named or "none", "Set RECOLLECT_TEAM to the one whose memories you mean.")
+    except Unauthorized as error:
+        advice = "Set RECOLLECT_TOKEN, or RECOLLECT_TOKEN_FILE, to a token that is valid."
+        yield Check("server", True, settings.url)
+        yield Check("token", False, str(error), advice)
+    except RecollectError as error:
+        yield Check("server", False, str(error), "Check RECOLLECT_URL, and whether the server runs.")
+
+
+def inbox_checks(settings: Settings) -> list[Check]:
+    """Return the line on what waits for a decision on a server; none for whoever may not read there."""
+    with suppress(Forbidden):
+        page: WaitingPage = perform(settings, "inbox", {"limit": 1})
+        return [page.check]
+    return []

@@ -1,0 +1,138 @@
+"""Makes the text of what a tool answered, in whichever form an agent hands it on, and cuts what is too long."""
+
+from __future__ import annotations
+
+import json
+import re
+
+TYPE_CHECKING = False  # as `typing` has it, which takes longer to import than all else that a hook needs
+if TYPE_CHECKING:
+    from typing import Any
+
+LONGEST = 200_000
+"""Characters of a prompt or an output that are sent; of longer ones the middle is left out."""
+_LONGEST_INPUT = 20_000  # characters of one text that a tool was given
+_MOST_INPUT = 200_000  # characters of all that a tool was given, as JSON
+_LONGEST_JSON = 4 * LONGEST  # characters of a text that is read as JSON
+_DEEPEST = 8
+_MOST_ITEMS = 500
+_TEXTS = (
+    "stdout",
+    "stderr",
+    "output",
+    "content",
+    "text",
+    "llmContent",
+    "result",
+    "error",
+    "message",
+    "file",
+    "filenames",
+)
+"""The keys under which the tools of the agents put what they wrote, in the order in which it is read."""
+_EXITS = ("exitCode", "exit_code", "returncode")
+_FENCE = re.compile(r"^</?untrusted_context>\n?", re.MULTILINE)
+_FAILED = re.compile(r"Exit [Cc]ode:? -?[1-9]\d*(?:\n|$)")
+_CODEX = re.compile(r"Exit code: (-?\d+)\nWall time: .*\n(?:Total output lines: .*\n)?Output:\n")
+_GEMINI = re.compile(r"(?:Command: .*\nDirectory: .*\n)?Output: ?")
+_GEMINI_ENDS = ("Error: (none)", "Exit Code: ", "Signal: ", "Background PIDs: ", "Process Group PGID: ")
+"""What the agents put around the output of a command."""
+_STORED = re.compile(r"Memory (?:stored|updated) successfully (?:with ID: |\(ID: )\d{1,18}")
+_LEFT_OUT = frozenset(("originalFile", "structuredPatch", "base64", "data", "blob"))
+"""What repeats a whole file, or is no text."""
+
+
+def opened(found: Any) -> Any:
+    """Return a tool's answer, of JSON in a text what that says, where it is an answer and not a file of JSON."""
+    if not isinstance(found, str) or found[:1] not in ("{", "[") or len(found) > _LONGEST_JSON:
+        return found
+    try:
+        said = json.loads(found)
+    except (ValueError, RecursionError):
+        return found
+    if isinstance(said, dict):
+        return said if any(key in said for key in (*_TEXTS, *_EXITS)) else found
+    parts = isinstance(said, list) and said and all(isinstance(one, dict) and "text" in one for one in said)
+    return said if parts else found
+
+
+def text_of(found: Any, depth: int = 0) -> str:
+    """Return as one text what a tool answered: a text, an object, or a list of parts."""
+    if isinstance(found, str):
+        return found
+    if found is None or depth > _DEEPEST:
+        return ""
+    if isinstance(found, list):
+        return "\n".join(filter(None, (text_of(one, depth + 1) for one in found[:_MOST_ITEMS])))
+    if isinstance(found, dict):
+        named = [text_of(found[key], depth + 1) for key in _TEXTS if found.get(key) is not None]
+        if named:
+            return "\n".join(filter(None, named))
+        rest = given(found, left_out=_LEFT_OUT)
+        return json.dumps(rest, ensure_ascii=False) if rest else ""
+    return json.dumps(found)
+
+
+def stored(found: Any) -> str:
+    """Return by which words our own tool answered that it stored a memory, empty where it did not."""
+    said = _STORED.search(text_of(opened(found)))
+    return said[0] if said else ""
+
+
+def unwrapped(text: str) -> tuple[str, bool]:
+    """Return what a tool wrote without the lines that its agent puts around it, and whether they tell of a failure."""
+    if text.startswith("<untrusted_context>"):
+        text = _FENCE.sub("", text)
+    if head := _CODEX.match(text):
+        return text[head.end() :], head[1] != "0"
+    head, lines = _GEMINI.match(text), text.rstrip().split("\n")
+    after = len(lines)
+    while after and lines[after - 1].startswith(_GEMINI_ENDS):
+        after -= 1
+    if head and after < len(lines):
+        said = "\n".join(lines[:after])[head.end() :]
+        return "" if said == "(empty)" else said, any(map(_FAILED.match, lines[after:]))
+    told = _FAILED.match(text)  # Claude Code's first line
+    return (text[told.end() :], True) if told else (text, False)
+
+
+def says_failure(found: Any) -> bool:
+    """Say whether a tool's answer tells that it failed: by an error, or by an exit code other than 0."""
+    if not isinstance(found, dict):
+        return False
+    return bool(found.get("error")) or any(found.get(key, 0) not in (0, None) for key in _EXITS)
+
+
+def given(found: Any, depth: int = 0, left_out: frozenset[str] = frozenset()) -> Any:
+    """Return what a tool was given with each text cut, and without what lies too deep or shall be left out."""
+    if isinstance(found, str):
+        return cut(found, _LONGEST_INPUT)
+    if isinstance(found, dict):
+        pairs = list(found.items())[:_MOST_ITEMS] if depth <= _DEEPEST else []
+        return {cut(str(key), 200): given(one, depth + 1, left_out) for key, one in pairs if key not in left_out}
+    if isinstance(found, list):
+        return [given(one, depth + 1, left_out) for one in found[:_MOST_ITEMS]] if depth <= _DEEPEST else []
+    return found
+
+
+def arguments(found: Any) -> dict[str, Any]:
+    """Return what a tool was given as an object, also where an agent hands it on as JSON in a text."""
+    if isinstance(found, str):
+        try:
+            found = json.loads(found)
+        except (ValueError, RecursionError):
+            return {"input": cut(found, _LONGEST_INPUT)} if found.strip() else {}
+    if not isinstance(found, dict):
+        return {}
+    taken: dict[str, Any] = given(found)
+    if len(json.dumps(taken)) <= _MOST_INPUT:
+        return taken
+    return {key: cut(one, 2_000) for key, one in taken.items() if isinstance(one, str)}
+
+
+def cut(text: str, longest: int = LONGEST) -> str:
+    """Return a text that can be stored: no lone surrogates, spaces for zero bytes, and of one too long both ends."""
+    if len(text) > longest:
+        half = longest // 2
+        text = f"{text[:half]}\n[{len(text) - 2 * half} characters are left out]\n{text[-half:]}"
+    return text.encode("utf-8", "replace").decode().replace("\0", " ")

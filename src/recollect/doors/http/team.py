@@ -1,0 +1,219 @@
+"""Who asks the server of a team: whoever holds a token, with the roles that it opens by now."""
+
+from __future__ import annotations
+
+import hmac
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar, Final
+
+from anyio.to_thread import run_sync
+from limits import RateLimitItemPerMinute
+from limits.storage import MemoryStorage
+from limits.strategies import SlidingWindowCounterRateLimiter
+from starlette.datastructures import QueryParams
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Scope
+
+from recollect.app import App
+from recollect.auth.administration import HANDLERS, administer
+from recollect.auth.authenticate import authenticate, look_again
+from recollect.auth.browsers import of_browser, sign_in
+from recollect.auth.principal import Principal
+from recollect.domain.requests import Caller
+from recollect.domain.verbs import ADMIN, Verb
+from recollect.doors.handlers import perform
+from recollect.doors.http.access import OPEN, Access, address_of
+from recollect.doors.http.asker import Asked, Asker, Asking
+from recollect.doors.http.events import Event
+from recollect.doors.http.metrics import CONTENT_TYPE, Metrics, timed
+from recollect.doors.http.openapi import parameter
+from recollect.doors.serializers import wire_bytes
+from recollect.doors.web.entry import Browser
+from recollect.errors import Forbidden, TooManyRequests, Unauthorized
+from recollect.sessions.project_settings import narrowed
+from recollect.settings import Settings
+from recollect.store.sql.database import confirmed_by
+
+METRICS: Final = "/metrics"
+FRESH: Final = 0.1  # seconds after which it is looked once more what a token opens
+_MIB: Final = 2**20
+_IMPORT_MIB: Final = 64  # of a batch of an import
+_LANES: Final = 4
+_OF_ADMINS: Final = frozenset({"doctor"})
+"""Verbs that look at the whole store."""
+_ACCEPTING: Final = "/v1/admin/accept_invitation"
+_NARROWS: Final = ("team", "project", "zone")
+_INVITED: Final = "An invitation opens nothing else: `recollect token accept` makes a token of it."
+
+
+@dataclass
+class Member(Asker):
+    """Who holds a token, and `again`, which looks up what it opens by now."""
+
+    app: App
+    principal: Principal
+    again: Callable[[], Principal]
+    at: float = field(default_factory=time.monotonic)
+
+    def __post_init__(self) -> None:
+        self.names = {"user": self.principal.user, "token": self.principal.token}
+
+    def asking(self, query: QueryParams, also: Collection[str] = ()) -> Asking:
+        """Return what gives the caller; their rights are looked up once more in each transaction that it writes in."""
+        named = address_of(query, (*_NARROWS, *also), "; who asks comes from the token alone")
+        place = [named.get(name, "") for name in _NARROWS]
+
+        @contextmanager
+        def asking(name: str) -> Iterator[tuple[App, Caller]]:
+            if name in _OF_ADMINS and not self.current().administers():
+                raise Forbidden(f"You have no right to `{name}`: it is for admins of the deployment.")
+            caller = self.current().caller(*place)
+            with confirmed_by(lambda: self.confirm(lambda now: now.caller(*place) == caller)):
+                yield self.app, caller
+
+        return asking
+
+    def event(self, query: QueryParams, fields: dict[str, Any], client: dict[str, Any]) -> Event:
+        """Return what an event is run with; the client's settings turn nothing on, and raise no limit."""
+        asking = self.asking(query)
+        with asking("") as (app, caller):
+            settings = narrowed(app.lifecycle, client, caller.project)
+
+        def run(name: str, **given: Any) -> Any:
+            with asking(name) as (app, caller):
+                return perform(replace(app, lifecycle=settings), name, given, caller)
+
+        return Event(fields, caller.user, run)
+
+    def administer(self, name: str, fields: dict[str, Any]) -> Any:
+        """Run an operation of administration, for as long as the rights are those that the request began with."""
+        known = self.current()
+        with confirmed_by(lambda: self.confirm(lambda now: now == known)):
+            return administer(self.app, name, fields, known)
+
+    def current(self) -> Principal:
+        """Return who asks, as of now where the request was on its way for a while; raise `Unauthorized`."""
+        if time.monotonic() - self.at > FRESH:
+            self.principal, self.at = self.again(), time.monotonic()
+        return self.principal
+
+    def confirm(self, kept: Callable[[Principal], bool]) -> None:
+        """Raise `Forbidden` where the rights that matter are not those any more that the request began with."""
+        if not kept(self.again()):
+            raise Forbidden("What your token opens was changed while the request was on its way: send it again.")
+
+
+class Rates:
+    """Counts the requests of each token over the last minute, in this replica alone; `most` of 0 is no limit."""
+
+    def __init__(self, most: int) -> None:
+        self._item = RateLimitItemPerMinute(most) if most else None
+        self._limiter = SlidingWindowCounterRateLimiter(MemoryStorage())
+
+    def take(self, token: str) -> None:
+        """Count a request of the token with this prefix; raise `TooManyRequests` beyond the limit."""
+        if self._item is not None and not self._limiter.hit(self._item, token):
+            again = self._limiter.get_window_stats(self._item, token).reset_time
+            raise TooManyRequests(max(1.0, again - time.time()))
+
+
+class TeamAccess(Access):
+    """Lets in who holds a token, for what its roles allow, and administers; the store's opening `began` at a moment."""
+
+    name: ClassVar = "the server"
+    about: ClassVar = "Who asks comes from the token alone."
+    parameters: ClassVar = (
+        parameter("team", "Team whose memories are seen. Default: the only team of the user"),
+        parameter("project", "Project whose memories are seen. Default: none"),
+        parameter("zone", "Time zone in which a day begins, such as `Europe/Berlin`. Default: `UTC`"),
+    )
+    event_parameters: ClassVar = parameters
+    client: ClassVar = ("settings", "Settings of the client's project; they turn on nothing and raise no limit", {})
+    administration: ClassVar = HANDLERS
+
+    def __init__(self, app: App, settings: Settings, began: float | None = None) -> None:
+        self._numbers = Metrics()
+        watched = timed(replace(app, reads_folders=False), self._numbers.spent)
+        most = settings.max_body_mib * _MIB
+        super().__init__(watched, self._numbers, lanes=_LANES, workers=settings.workers, most=most)
+        self.larger["/v1/import_batch"] = _IMPORT_MIB * _MIB
+        self._metrics_token = settings.metrics_token
+        self._rates = Rates(settings.requests_per_minute)
+        self._numbers.measure(app, self.events, time.monotonic() if began is None else began)
+
+    async def admit(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
+        """Let a request in that carries a valid token, but for one that asks too often, or is only invited."""
+        path = scope["path"]
+        if path in OPEN:
+            return
+        if await self.admit_browser(scope, headers):
+            if (browsing := scope.get("state", {}).get("asker")) is not None:
+                self._rates.take(browsing.principal.token)
+            return
+        bearer = _bearer(headers)
+        if path == METRICS:
+            await run_sync(self._admit_metrics, bearer)
+            return
+        member = await run_sync(self._member, bearer)
+        scope.setdefault("state", {})["asker"] = member
+        if member.principal.invitation and path != _ACCEPTING:
+            raise Forbidden(_INVITED)
+        self._rates.take(member.principal.token)
+
+    def browser(self, token: str) -> Browser:
+        """Return what a browser is let in as whose person has pasted a token, for as long as that is valid."""
+        return self._browser(sign_in(self.app, token.strip()))
+
+    def recognized(self, name: str) -> Browser:
+        """Return a browser that this replica or another one has let in; raise `Unauthorized` for any other name."""
+        if not of_browser(self.app, name):
+            raise Unauthorized("Invalid token: it is none of a browser.")
+        return self.browsers.let_in(self._browser(name))
+
+    def left(self, browser: Browser) -> None:
+        """Let a browser that signs out be known no more, by any replica."""
+        super().left(browser)
+        who = authenticate(self.app, browser.name)
+        administer(self.app, "revoke_token", {"prefix": who.token}, who)
+
+    def _browser(self, name: str) -> Browser:
+        who = self._member(name).principal
+        teams = who.known_teams
+        return Browser(partial(self._member, name), {"team": teams[0]} if teams else {}, who.user, name=name)
+
+    def _member(self, bearer: str) -> Member:
+        return Member(self.app, authenticate(self.app, bearer), partial(look_again, self.app, bearer))
+
+    def routes(self, post: Callable[..., Route]) -> list[Route]:
+        """Return administration and the metrics."""
+        administration = (post(f"/v1/admin/{one.name}", partial(_administration, one)) for one in ADMIN)
+        return [*administration, Route(METRICS, self._metrics)]
+
+    def _admit_metrics(self, bearer: str) -> None:
+        """Let in who holds the token for metrics, or that of an admin of the deployment."""
+        wanted = self._metrics_token
+        if wanted and hmac.compare_digest(bearer.encode(), wanted.encode()):
+            return
+        if not authenticate(self.app, bearer).administers():
+            raise Forbidden("You have no right to the metrics: they are for admins of the deployment.")
+
+    async def _metrics(self, _: Request) -> Response:
+        return Response(await run_sync(self._numbers.text), media_type=CONTENT_TYPE)
+
+
+def _administration(found: Verb, asked: Asked) -> bytes:
+    address_of(asked.query, ())
+    return wire_bytes(found.answer, asked.who.administer(found.name, asked.body))
+
+
+def _bearer(headers: Mapping[bytes, bytes]) -> str:
+    scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
+    if scheme.lower() != b"bearer" or not token.strip():
+        raise Unauthorized("Missing token: A request carries `Authorization: Bearer TOKEN`.")
+    return token.strip().decode("latin-1")
