@@ -13,11 +13,12 @@ import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sqlalchemy import ColumnElement, Connection, Row, delete, func, select
 
+from recollect.store.entries import ChunkDigests
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database
 from recollect.store.sql.dialect import INDEX
@@ -94,7 +95,9 @@ class Outbox:
         """Say whether the index holds as many vectors of a namespace as SQL, and a sample of them as SQL does.
 
         What is queued may be in the index or not. A graph whose files are lost or cut off finds nothing of what they
-        held, though its count, which is kept elsewhere, stays right. Raises `IndexBroken`.
+        held, though its count, which is kept elsewhere, stays right. A vector that was changed in SQL, as its digest
+        shows, is no fault of the index, and has to stay different from it until somebody has seen it. Raises
+        `IndexBroken`.
         """
         least, most, sample = self._expected(namespace)
         if not least <= self._index.count(namespace) <= most or _different(self._index, namespace, sample):
@@ -103,8 +106,8 @@ class Outbox:
         nearest = (self._index.query(namespace, as_vector(one.embedding), _PROBED) for one in probes)
         return all(max(near.values(), default=0.0) > _SAME for near in nearest)
 
-    def _expected(self, namespace: str) -> tuple[int, int, Sequence[Row[int, int, bytes]]]:
-        """Return how many vectors the index should hold, at least and at most, and some that are not queued.
+    def _expected(self, namespace: str) -> tuple[int, int, list[Any]]:
+        """Return how many vectors the index should hold, at least and at most, and some whole ones that are not queued.
 
         These lie at even distances from the oldest one on: what a file lost is seldom one vector.
         """
@@ -116,6 +119,8 @@ class Outbox:
         place = func.row_number().over(order_by=(vector.memory_id, vector.ordinal)).label("place")
         settled = select(vector.memory_id, vector.ordinal, place).join_from(tables.vector, tables.memory)
         row = settled.where(here, vector.memory_id.not_in(queued)).subquery().c
+        sibling = tables.vector.alias()
+        many = select(func.count()).where(sibling.c.memory_id == vector.memory_id).scalar_subquery()
         own = (vector.memory_id == row.memory_id) & (vector.ordinal == row.ordinal)
         with self._database.reading() as connection:
             held = connection.execute(mine).scalar_one()
@@ -123,9 +128,12 @@ class Outbox:
             old = select(func.coalesce(func.sum(queue.chunks), 0)).where(queue.namespace_id == number)
             beyond = connection.execute(old).scalar_one()
             step = max(1, (held - new) // _SAMPLE)
-            some = select(_vector.memory_id, _vector.ordinal, _vector.embedding)
+            of_chunk = [vector[name] for name in ("memory_id", "ordinal", "start", "stop", "embedding", "digest")]
+            some = select(*of_chunk, memory.content_hash, many.label("many")).join_from(tables.vector, tables.memory)
             some = some.join(row.place.table, own).where((row.place - 1) % step == 0).order_by(row.place)
-            return held - new, held + beyond, connection.execute(some).all()
+            model = store_metadata.model_of(store_metadata.read(connection))
+            whole = [one for one in connection.execute(some) if _is_whole(one, model)]
+            return held - new, held + beyond, whole
 
     def differing(self, namespace: str, sample: int | None = None) -> set[int]:
         """Return the memories whose vectors the index does not hold as SQL does, what is queued aside.
@@ -240,6 +248,12 @@ def _chunks_after(
         query = query.where(_vector.memory_id.in_(mine.order_by(func.random()).limit(sample)))
     with database.reading() as connection:
         return connection.execute(query).all()
+
+
+def _is_whole(row: Any, model: Mapping[str, str]) -> bool:
+    """Say whether a stored vector is as it was written, as far as a digest beside it tells."""
+    digests = ChunkDigests(row.content_hash, model, row.many)
+    return row.digest is None or bool(row.digest == digests.of(row.ordinal, row.start, row.stop, row.embedding))
 
 
 def _different(index: VectorIndex, namespace: str, chunks: Sequence[Row[int, int, bytes]]) -> set[int]:
