@@ -10,7 +10,7 @@ import hashlib
 import logging
 import secrets
 import threading
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any
@@ -100,14 +100,20 @@ class Outbox:
         `IndexBroken`.
         """
         least, most, sample = self._expected(namespace)
-        if not least <= self._index.count(namespace) <= most or _different(self._index, namespace, sample):
+        if not least <= self._index.count(namespace) <= most:
             return False
+        changed = set[int]()
+        if wrong := _different(self._index, namespace, sample):
+            changed = self._changed(wrong)
+            if wrong - changed:
+                return False
+        sample = [one for one in sample if one.memory_id not in changed]
         probes = sample[:: max(1, len(sample) // _PROBES)]
         nearest = (self._index.query(namespace, as_vector(one.embedding), _PROBED) for one in probes)
         return all(max(near.values(), default=0.0) > _SAME for near in nearest)
 
-    def _expected(self, namespace: str) -> tuple[int, int, list[Any]]:
-        """Return how many vectors the index should hold, at least and at most, and some whole ones that are not queued.
+    def _expected(self, namespace: str) -> tuple[int, int, Sequence[Row[int, int, bytes]]]:
+        """Return how many vectors the index should hold, at least and at most, and some that are not queued.
 
         These lie at even distances from the oldest one on: what a file lost is seldom one vector.
         """
@@ -119,8 +125,6 @@ class Outbox:
         place = func.row_number().over(order_by=(vector.memory_id, vector.ordinal)).label("place")
         settled = select(vector.memory_id, vector.ordinal, place).join_from(tables.vector, tables.memory)
         row = settled.where(here, vector.memory_id.not_in(queued)).subquery().c
-        sibling = tables.vector.alias()
-        many = select(func.count()).where(sibling.c.memory_id == vector.memory_id).scalar_subquery()
         own = (vector.memory_id == row.memory_id) & (vector.ordinal == row.ordinal)
         with self._database.reading() as connection:
             held = connection.execute(mine).scalar_one()
@@ -128,12 +132,20 @@ class Outbox:
             old = select(func.coalesce(func.sum(queue.chunks), 0)).where(queue.namespace_id == number)
             beyond = connection.execute(old).scalar_one()
             step = max(1, (held - new) // _SAMPLE)
-            of_chunk = [vector[name] for name in ("memory_id", "ordinal", "start", "stop", "embedding", "digest")]
-            some = select(*of_chunk, memory.content_hash, many.label("many")).join_from(tables.vector, tables.memory)
+            some = select(_vector.memory_id, _vector.ordinal, _vector.embedding)
             some = some.join(row.place.table, own).where((row.place - 1) % step == 0).order_by(row.place)
+            return held - new, held + beyond, connection.execute(some).all()
+
+    def _changed(self, ids: Iterable[int]) -> set[int]:
+        """Return those of these memories that have a vector in SQL which is not as it was written, by its digest."""
+        memory, vector = tables.memory.c, tables.vector.c
+        of_chunk = [vector[name] for name in ("memory_id", "ordinal", "start", "stop", "embedding", "digest")]
+        query = select(*of_chunk, memory.content_hash).join_from(tables.vector, tables.memory)
+        with self._database.reading() as connection:
             model = store_metadata.model_of(store_metadata.read(connection))
-            whole = [one for one in connection.execute(some) if _is_whole(one, model)]
-            return held - new, held + beyond, whole
+            rows = list(select_in(connection, query, vector.memory_id, ids))
+        many = Counter(one.memory_id for one in rows)
+        return {one.memory_id for one in rows if not _is_whole(one, model, many[one.memory_id])}
 
     def differing(self, namespace: str, sample: int | None = None) -> set[int]:
         """Return the memories whose vectors the index does not hold as SQL does, what is queued aside.
@@ -250,9 +262,9 @@ def _chunks_after(
         return connection.execute(query).all()
 
 
-def _is_whole(row: Any, model: Mapping[str, str]) -> bool:
-    """Say whether a stored vector is as it was written, as far as a digest beside it tells."""
-    digests = ChunkDigests(row.content_hash, model, row.many)
+def _is_whole(row: Any, model: Mapping[str, str], many: int) -> bool:
+    """Say whether one of a memory's `many` vectors is as it was written, as far as a digest beside it tells."""
+    digests = ChunkDigests(row.content_hash, model, many)
     return row.digest is None or bool(row.digest == digests.of(row.ordinal, row.start, row.stop, row.embedding))
 
 
