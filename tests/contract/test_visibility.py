@@ -65,6 +65,35 @@ def test_an_unknown_sensitivity_is_denied_to_writers(store: Any) -> None:
     assert store.rows("SELECT * FROM memory") == before
 
 
+def test_a_text_that_is_away_leaves_no_copy(store: Any) -> None:
+    """Written over, a memory in quarantine or withdrawn keeps no copy of its text, and one that was kept stays away."""
+    ids = [store.add(f"Pier {number}") for number in range(2)]
+    with store.records.writing(HERE, "ada", tuple(Sensitivity)) as transaction:
+        for memory_id, away in zip(ids, (transaction.quarantine, transaction.withdraw), strict=True):
+            kept = transaction.archive(transaction.by_id(memory_id))
+            transaction.quarantine(kept)
+            away(memory_id)
+            assert transaction.update(transaction.by_id(memory_id), make_entry(f"Quay {memory_id}"), "update") is None
+            stricter = make_entry(f"Dock {memory_id}", sensitivity=Sensitivity.SECRET)
+            transaction.update(transaction.by_id(memory_id), stricter, "update", keep=False)
+            assert [one.id for one in transaction.archived(memory_id)] == [kept]
+    levels = [one for (one,) in store.rows("SELECT sensitivity FROM memory WHERE merged_into IS NOT NULL")]
+    assert levels == ["quarantined:secret@ada"] * 2
+
+
+def test_a_copy_has_the_level_of_the_row(store: Any) -> None:
+    """A text is kept at the level that its memory has or is about to have, whatever a writer has read before."""
+    memory_id = store.add("The pier has an owner")
+    old = store.one(memory_id)
+    with store.records.writing(HERE, "ada", tuple(Sensitivity)) as transaction:
+        private = make_entry("The pier has two owners", sensitivity=Sensitivity.PRIVATE)
+        transaction.update(transaction.by_id(memory_id), private, "update")
+    with store.records.writing(HERE, "ada", tuple(Sensitivity)) as transaction:
+        transaction.archive(old)
+    levels = [one for (one,) in store.rows("SELECT sensitivity FROM memory WHERE merged_into IS NOT NULL")]
+    assert levels == ["private@ada"] * 2
+
+
 @pytest.mark.parametrize("level", Sensitivity)
 def test_a_writer_finds_what_its_levels_let_in(store: Any, level: Sensitivity) -> None:
     """By key, content, id, page and time a writer finds what it may see, in any state, and nothing else."""

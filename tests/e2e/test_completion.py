@@ -52,6 +52,13 @@ def test_a_shell_completes_what_is_stored(stocked: Place) -> None:
     assert pressed(stocked, "prom") == ["prompt", "promote"]
 
 
+def test_a_daemon_runs_every_command_after_a_completion(stocked: Place) -> None:
+    """What is offered for the name of a command does not take the place of the command."""
+    assert pressed(stocked, "prom") == ["prompt", "promote"]
+    assert "RECOLLECT_HOME" in stocked.cli("settings", "store").stdout
+    assert stocked.cli("status").stdout
+
+
 def test_nothing_is_started_for_a_completion(place: Place) -> None:
     """Where no daemon runs, nothing stored is offered and none is started."""
     assert pressed(place, "list", "--tag", "") == []

@@ -72,8 +72,9 @@ def stored(app: App) -> dict[tuple[int, int], np.ndarray]:
 
 
 def meant(app: App) -> dict[tuple[int, int], np.ndarray]:
-    """Return the vectors that the app's own model makes of what is stored."""
-    made = ((one, chunks_of(app.embedder, content)) for one, content in read(app, "SELECT id, content FROM memory"))
+    """Return the vectors that the app's own model makes of what is stored; a text kept from before has none."""
+    texts = read(app, "SELECT id, content FROM memory WHERE merged_into IS NULL")
+    made = ((one, chunks_of(app.embedder, content)) for one, content in texts)
     return {(one, ordinal): chunk.vector for one, chunks in made for ordinal, chunk in enumerate(chunks)}
 
 

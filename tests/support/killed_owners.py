@@ -28,6 +28,11 @@ from stores import open_app
 LOOK_EVERY = 4
 WORKER = Path(__file__).with_name("writing_process.py")
 _SHAPE = re.compile(r"(?:The word (q\d+z\d+y) stands here, version v(\d+)x, beside ropes, masts and sails\.\n\n){1,60}")
+_OWNED = text(
+    "SELECT coalesce(whole.key, memory.key), memory.content, memory.merged_into IS NOT NULL FROM memory"
+    " LEFT JOIN memory AS whole ON whole.id = memory.merged_into"
+)
+"""Every text with the key of the memory that says it or said it before, and whether it is one from before."""
 
 
 @dataclass
@@ -94,16 +99,17 @@ def run_and_kill(environment: dict[str, str], seed: int, writes: int, seconds: f
 
 
 def held_by(folder: Path) -> dict[str, int]:
-    """Read every memory from SQL by hand; each must be whole."""
+    """Read every memory from SQL by hand; each must be whole, and a text kept from before one of the memory it was."""
     database = open_file(folder / "memory.db")
     with closing(database), database.reading() as connection:
-        rows = connection.execute(text("SELECT key, content FROM memory")).all()
+        rows = connection.execute(_OWNED).all()
     found: dict[str, int] = {}
-    for key, content in rows:
+    for key, content, kept in rows:
         whole = _SHAPE.fullmatch(content)
         assert whole is not None, f"{key} is torn"
         assert (whole[1], set(re.findall(r"v(\d+)x", content))) == (key, {whole[2]})
-        found[key] = int(whole[2])
+        if not kept:
+            found[key] = int(whole[2])
     return found
 
 

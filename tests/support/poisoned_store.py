@@ -192,6 +192,8 @@ def asked_for(settings: Settings) -> dict[str, list[Any]]:
 
 WIDE: Final = {"min_score": 0.0, "superseded": True, "history": True, "threshold": -1.0, "max_entries": 100}
 """How much is asked for, where a request can say it."""
+_WRITES: Final = ("set_standing", "replace_memory", "tell_apart")
+"""What the page does that changes something."""
 
 
 def answers(app: App, settings: Settings) -> Iterator[tuple[str, str]]:
@@ -202,7 +204,7 @@ def answers(app: App, settings: Settings) -> Iterator[tuple[str, str]]:
     values = asked_for(settings)
     reads = {one.name: one.request for one in VERBS if not one.writes}
     reads |= {name: one.request for name, one in PARTS.items() if name.startswith("answer_")}
-    reads |= {name: request for name, (request, _) in PAGE.items() if name not in ("move_memory", "set_standing")}
+    reads |= {name: request for name, (request, _) in PAGE.items() if name not in _WRITES}
     for name, request in reads.items():
         known = request.model_fields
         needed = [one for one, kind in known.items() if kind.is_required()]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import copy
 from difflib import get_close_matches
 from typing import Any, Final
 
@@ -183,9 +184,10 @@ class Commands(TyperGroup):
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
         """Offer the commands that begin so, and import none: what each does stands in the texts of the help."""
         known = json.loads(HELP.read_text(encoding="utf-8"))
-        for name in " ".join(GROUPS.values()).split():
-            about = " ".join(known[name].split("\n\n")[1].split())
-            self.commands.setdefault(name, TyperCommand(name, help=about))
+        abouts = {name: known[name].split("\n\n")[1] for name in " ".join(GROUPS.values()).split()}
+        described = {name: TyperCommand(name, help=" ".join(about.split())) for name, about in abouts.items()}
+        ctx.command = copy(self)  # a daemon runs the commands of this one
+        ctx.command.commands = described | self.commands
         return super().shell_complete(ctx, incomplete)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:

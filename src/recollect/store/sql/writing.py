@@ -10,7 +10,22 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Table, delete, false, func, insert, literal, null, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Table,
+    Text,
+    delete,
+    false,
+    func,
+    insert,
+    literal,
+    null,
+    or_,
+    select,
+    type_coerce,
+    update,
+)
 
 from recollect.domain.enums import Sensitivity, strictest
 from recollect.domain.results import KEPT_AS, Memory, Outcome, WriteStatus
@@ -20,7 +35,7 @@ from recollect.engines.reconcile import Judgement
 from recollect.errors import InvalidInput, NotFound
 from recollect.store.entries import Entry, ImportedMemory
 from recollect.store.sql import child_tables, mapping, moments, store_metadata
-from recollect.store.sql.column_types import QUARANTINED, WITHDRAWN
+from recollect.store.sql.column_types import AWAY, QUARANTINED, WITHDRAWN
 from recollect.store.sql.consolidation import ConsolidationWriting
 from recollect.store.sql.decisions import DecisionWriting
 from recollect.store.sql.fact_writing import FactWriting
@@ -102,19 +117,20 @@ class Writing(FactWriting, ConsolidationWriting, DecisionWriting, ReviewWriting)
         """Write the given fields and what follows from them over `old`; vectors change with the content only.
 
         A text that changes is first kept as a hidden memory, whose id is returned. Without `keep` it is not: for what
-        takes a text away, and for what keeps it otherwise. With `revive` a memory that was hidden, merged or superseded
-        is in sight again. Raises `NotFound` when `old` is not a memory of this namespace.
+        takes a text away, and for what keeps it otherwise. Nor is a text that is in quarantine or withdrawn, since no
+        undo may bring it back. With `revive` a memory that was hidden, merged or superseded is in sight again. Raises
+        `NotFound` when `old` is not a memory of this namespace.
         """
+        stored = self._sensitivity(old.id)
         values = self._columns(entry, entry.given)
         changes = _changed(old, entry, values)
         kept: int | None = None
-        if keep and entry.content_hash != old.content_hash:
+        if keep and entry.content_hash != old.content_hash and not stored.startswith(AWAY):
             kept = self.archive(old, values.get("sensitivity"))
             changes |= {KEPT_AS: kept}
         if revive:
             values |= {"deleted_at": None, "superseded_by": None, "merged_into": None}
-        if not self._connection.execute(update(memory).where(self._is(old.id)).values(**values)).rowcount:
-            raise NotFound(f"Memory {old.id} not found.")
+        self._connection.execute(update(memory).where(self._is(old.id)).values(**values))
         if "speaker" in entry.given and entry.cleared.value.speaker != old.speaker:
             child_tables.add_speakers(self._connection, self._namespace_id, [entry])
             child_tables.prune_speaker(self._connection, self._namespace_id, old.speaker)
@@ -135,22 +151,26 @@ class Writing(FactWriting, ConsolidationWriting, DecisionWriting, ReviewWriting)
     def archive(self, old: Memory, level: str | None = None) -> int:
         """Keep what `old` says now as a memory of its own, merged into it and out of sight; return its id.
 
-        Where `old` is about to be of a stricter `level`, what is kept is so at once, and no line tells of it.
+        Where `old` is about to be of a stricter `level`, what is kept is so at once, and no line tells of it. What is
+        away, in quarantine or withdrawn, is kept there. Raises `NotFound` when `old` is not a memory of this namespace.
         """
+        before = self._sensitivity(old.id)
+        away = next((prefix for prefix in AWAY if before.startswith(prefix)), "")
+        own = before.removeprefix(away)
+        kept_level = self._stored(strictest(own, level or own))
         (memory_id,) = self._claim_ids(memory, [None])
-        stored = self._stored(strictest(old.sensitivity, level or old.sensitivity))
         merged = {
             "id": literal(memory_id),
             "key": null(),
             "merged_into": literal(old.id),
-            "sensitivity": literal(stored),
+            "sensitivity": literal(away + kept_level),
         }
         self._copy(memory, memory.c.id == old.id, merged)
         for table in (label, moment):
             self._copy(table, table.c.memory_id == old.id, {"memory_id": literal(memory_id)})
-        self._write_words(memory_id, stored, frozenset())
-        self._count(stored, 1)
-        self._journal("insert", (memory_id, stored, {"merged_into": old.id}))
+        self._write_words(memory_id, kept_level, frozenset())
+        self._count(kept_level, 1)
+        self._journal("insert", (memory_id, kept_level, {"merged_into": old.id}))
         return memory_id
 
     def archived(self, memory_id: int) -> list[Memory]:
@@ -355,6 +375,14 @@ class Writing(FactWriting, ConsolidationWriting, DecisionWriting, ReviewWriting)
         level = strictest(*(one.sensitivity for one in found)) if found else None
         return next((one for one in found if one.sensitivity is level), None)
 
+    def _sensitivity(self, memory_id: int) -> str:
+        """Return a memory's level as it is stored, with what says that it is away; raise `NotFound` without one."""
+        query = select(type_coerce(memory.c.sensitivity, Text)).where(self._is(memory_id))
+        found = self._connection.execute(query).scalar()
+        if found is None:
+            raise NotFound(f"Memory {memory_id} not found.")
+        return str(found)
+
     def _row(self, memory_id: int, *conditions: ColumnElement[bool]) -> Any:
         """Return what a memory leaves behind in other tables, where it meets the conditions."""
         columns = (memory.c.speaker, memory.c.superseded_by, level_of(memory))
@@ -426,7 +454,9 @@ class Writing(FactWriting, ConsolidationWriting, DecisionWriting, ReviewWriting)
             if strictest(held, level) != held:
                 self._count(held, -1)
                 self._count(level, 1)
-                self._connection.execute(update(memory).where(memory.c.id == part.id).values(sensitivity=level))
+                for away in ("", *AWAY):  # what is in quarantine or withdrawn stays there
+                    of_part = (memory.c.id == part.id) & (memory.c.sensitivity == away + held)
+                    self._connection.execute(update(memory).where(of_part).values(sensitivity=away + level))
                 self._journal("update", (part.id, level, {"fields": ["sensitivity"]}))
 
     def _leads(self, memory_id: int, to: int, name: str) -> Sequence[str]:
