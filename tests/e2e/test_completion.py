@@ -55,8 +55,8 @@ def test_a_shell_completes_what_is_stored(stocked: Place) -> None:
 def test_a_daemon_runs_every_command_after_a_completion(stocked: Place) -> None:
     """What is offered for the name of a command does not take the place of the command."""
     assert pressed(stocked, "prom") == ["prompt", "promote"]
-    assert "RECOLLECT_HOME" in stocked.cli("settings", "store").stdout
-    assert stocked.cli("status").stdout
+    assert "RECOLLECT_HOME" in stocked.execute("settings")
+    assert stocked.execute("status")
 
 
 def test_nothing_is_started_for_a_completion(place: Place) -> None:

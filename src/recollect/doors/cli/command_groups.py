@@ -187,7 +187,10 @@ class Commands(TyperGroup):
         abouts = {name: known[name].split("\n\n")[1] for name in " ".join(GROUPS.values()).split()}
         described = {name: TyperCommand(name, help=" ".join(about.split())) for name, about in abouts.items()}
         ctx.command = copy(self)  # a daemon runs the commands of this one
-        ctx.command.commands = described | self.commands
+        ctx.command.commands = {
+            **self.commands,
+            **{one: described[one] for one in described if one not in self.commands},
+        }
         return super().shell_complete(ctx, incomplete)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
