@@ -7,6 +7,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
@@ -149,6 +150,55 @@ def imports(source: Source, owners: dict[str, str]) -> Found:
                 yield path, node.lineno, f"{library} is heavy; import it inside the function that needs it."
 
 
+def layout(source: Source) -> Found:
+    """Find what stands below where a reader looks for it: imports come first, then constants.
+
+    A constant that needs a class or a function of its module stands below it.
+    """
+    defined: set[str] = set()
+    below = False
+    for node in source.tree.body:
+        if isinstance(node, ast.Import | ast.ImportFrom) and below:
+            yield source.path, node.lineno, "an import below other code; it belongs to the top."
+        if isinstance(node, (*FUNCTIONS, ast.ClassDef)):
+            defined.add(node.name)
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            names = [one for one in ast.walk(node) if isinstance(one, ast.Name)]
+            stored = {one.id for one in names if isinstance(one.ctx, ast.Store)}
+            if ({one.id for one in names} - stored) & defined:
+                defined |= stored
+            elif defined and stored:
+                yield (
+                    source.path,
+                    node.lineno,
+                    f"{min(stored)} needs nothing above it; it belongs to the top.",
+                )
+        below = below or isinstance(node, (*FUNCTIONS, ast.ClassDef, ast.Assign, ast.AnnAssign))
+
+
+def imported(source: Source, modules: set[str]) -> Iterator[tuple[str, int]]:
+    """Yield the modules of the package that a module imports anywhere in it, and the line."""
+    for node in ast.walk(source.tree):
+        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            for one in node.names:
+                whole = f"{node.module}.{one.name}"
+                yield whole if whole in modules else node.module, node.lineno
+
+
+def circles(sources: list[Source]) -> Found:
+    """Find a module that imports, by way of others, itself."""
+    ours = {one.path: one for one in sources if one.path.startswith(PACKAGE)}
+    names = {path.removeprefix("src/").removesuffix(".py").replace("/", "."): path for path in ours}
+    modules = {name.removesuffix(".__init__"): ours[path] for name, path in names.items()}
+    leads = {name: dict(imported(one, {*modules})) for name, one in modules.items()}
+    try:
+        TopologicalSorter({name: [*found.keys() - {name}] for name, found in leads.items()}).prepare()
+    except CycleError as error:
+        circle = error.args[1][::-1]
+        first, second = modules[circle[0]], circle[1]
+        yield first.path, leads[circle[0]].get(second, 1), f"a circle of imports: {' > '.join(circle)}."
+
+
 def proofs(source: Source) -> Found:
     for node, *_ in walk(source.tree):
         if isinstance(node, ast.Assert) and isinstance(node.test, ast.Constant) and node.test.value:
@@ -178,7 +228,8 @@ def violations(root: Path) -> Found:
         yield from retired(source)
         yield from proofs(source) if source.path.startswith(TESTS) else sizes(source)
         if source.path.startswith("src/"):
-            yield from (*habits(source, ports), *blind_excepts(source), *imports(source, owners))
+            yield from (*habits(source, ports), *blind_excepts(source), *imports(source, owners), *layout(source))
+    yield from circles(sources)
 
 
 if __name__ == "__main__":

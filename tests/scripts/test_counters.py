@@ -42,6 +42,8 @@ BAD = {
     "a long function": ("R__a", "def f():\n" + "    x = 1\n" * 50, "f has 51 lines; 50 at most"),
     "a long method in a script": ("scripts__a", "class A:\n async def f():\n" + "  x = 1\n" * 50, "f has 51 lines"),
     "a long README": ("README.md", "line\n" * 251, "251 lines; 250 at most"),
+    "an import below other code": ("R__a", "x = 1\nimport os\n", "an import below other code"),
+    "a constant below a function": ("R__a", "def f():\n    pass\n\n\nX = 1\n", "X needs nothing that stands above it"),
     "os.environ": ("R__a", "import os\nx = os.environ['X']\n", "only process.py"),
     "os.getenv": ("R__doors__a", "import os\nx = os.getenv('X')\n", "only process.py"),
     "getenv by name": ("R__a", "from os import getenv\n", "only process.py"),
@@ -86,7 +88,7 @@ BAD = {
 }
 
 GOOD = {
-    "a file and a function at their limits": ("R__a", "def f():\n" + "    x = 1\n" * 49 + "x = 1\n" * 350),
+    "a file and a function at their limits": ("R__a", "def f():\n" + "    x = 1\n" * 49 + "f()\n" * 350),
     "a README at its limit": ("README.md", "line\n" * 250),
     "the one room reading the environment": ("R__process", "import os\nx = os.environ['X']\n"),
     "isinstance on a noun": ("R__a", "x = isinstance(y, Chunk)\n"),
@@ -100,6 +102,7 @@ GOOD = {
     "a heavy import in its home": ("R__store__vectors__chroma", "def f():\n    import chromadb\n"),
     "a heavy import for types alone": ("R__store__vectors__chroma", "if TYPE_CHECKING:\n    import chromadb\n"),
     "alembic at the top of a migration": ("R__store__sql__migrations__a", "from alembic import op\n"),
+    "a table of functions below them": ("R__a", "def f():\n    pass\n\n\nX = (f,)\nY = X[0]\n"),
     "a print at a door": ("R__doors__a", "print(1)\n"),
     "another object's print": ("R__a", "console.print(1)\n"),
     "a name that says what it is": ("R__a", "class Database:\n    pass\n"),
@@ -130,6 +133,14 @@ def test_a_heavy_library_has_one_owner(tmp_path: Path) -> None:
     source = "def f():\n    import onnxruntime\n"
     said = found(tmp_path, R__engines__a=source, R__engines__b=source)
     assert said == ["onnxruntime has an owner already: src/recollect/engines/a.py."]
+
+
+def test_no_module_leads_back_to_itself(tmp_path: Path) -> None:
+    """A circle of imports is named, also where it is closed inside a function."""
+    first, second = "from recollect.b import y\n", "def f():\n    from recollect import a\n"
+    (circle,) = [one for one in found(tmp_path, R__a=first, R__b=second) if "circle" in one]
+    assert circle.startswith("a circle of imports: recollect.")
+    assert not [one for one in found(tmp_path / "other", R__a=first, R__b="y = 1\n") if "circle" in one]
 
 
 def test_migrations_share_alembic(tmp_path: Path) -> None:
