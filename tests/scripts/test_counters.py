@@ -43,7 +43,7 @@ BAD = {
     "a long method in a script": ("scripts__a", "class A:\n async def f():\n" + "  x = 1\n" * 50, "f has 51 lines"),
     "a long README": ("README.md", "line\n" * 251, "251 lines; 250 at most"),
     "an import below other code": ("R__a", "x = 1\nimport os\n", "an import below other code"),
-    "a constant below a function": ("R__a", "def f():\n    pass\n\n\nX = 1\n", "X needs nothing that stands above it"),
+    "a constant below a function": ("R__a", "def f():\n    pass\n\n\nX = 1\n", "X needs nothing above it"),
     "os.environ": ("R__a", "import os\nx = os.environ['X']\n", "only process.py"),
     "os.getenv": ("R__doors__a", "import os\nx = os.getenv('X')\n", "only process.py"),
     "getenv by name": ("R__a", "from os import getenv\n", "only process.py"),
