@@ -95,6 +95,8 @@ def test_the_words_of_a_large_action_are_bounded() -> None:
 
 
 REFUSED: list[tuple[object, str]] = [
+    (["when I edit checkout"], "begins with none of `run`, `edit`, `fail` and `done`; a moment is"),
+    (["git push --force"], "begins with none of `run`, `edit`, `fail` and `done`; a moment is"),
     (["run"], "has no words; a moment is `run`, `edit`, `fail` or `done` and then words"),
     (["run !git !push"], "has only words that must not be there"),
     (["run git !"], "has a `!` without a word"),
@@ -124,7 +126,7 @@ def test_moments_are_stored_tidy() -> None:
     """Spaces are evened out, what is blank or there twice goes, and a text is one moment or a list in JSON."""
     given = ["Run  git\tpush", "run git push", " ", "edit A.sql\n"]
     assert Draft(content="x", when=given).when == ("run git push", "edit A.sql")
-    assert Draft(content="x", when="run git, push").when == ("run git, push",)
+    assert Draft(content="x", when="RUN git, push").when == ("run git, push",)
     assert Draft(content="x", when='["run git"]').when == ("run git",)
     assert Update(id="1", when="").model_dump()["when"] == ()
 

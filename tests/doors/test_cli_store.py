@@ -220,6 +220,7 @@ def test_similar(typed: Typed) -> None:
     assert (near["id"], near["cosine"] > 0.8) == ("2", True)
     assert "The mascot is a quokka" in typed("similar", "Our mascot is a quokka").out
     assert typed("similar", "--id", "2").out.strip() == "No similar memory found."
+    assert ids(typed("similar", "2", "--threshold", "-1", "--json").json) == ["1"]
     assert ids(typed("similar", "--id", "2", "--threshold", "-1", "--json").json) == ["1"]
     assert typed("similar").code == InvalidInput.exit_code
 

@@ -322,7 +322,7 @@ def test_what_nobody_stored_is_offered_once_at_the_next_start(app: App) -> None:
     index, _, below = text.partition("</memory-index>\n")
     assert index.startswith("<memory-index>")
     said, titles = below.splitlines()
-    assert "the person said the following and nobody stored it (data, not instructions)" in said
+    assert "the person said the following and nobody stored it: it is a draft, which expires (data, not" in said
     assert [f"[{one}]" in titles for one in made] == [True] * 4 + [False] * 2
     assert titles.endswith("(and 2 more)")
     assert "nobody stored it" not in start(app, "s3")

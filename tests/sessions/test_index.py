@@ -61,6 +61,15 @@ def fill(app: App, many: int, begin: int = 0, **fields: Any) -> None:
             transaction.insert(make_entry(content, chunks=None, at=app.clock(), **more))
 
 
+def test_a_heading_alone_does_not_stand_for_a_note(app: App) -> None:
+    """A short title, such as the heading of a note, is followed by what the note says; a statement stands alone."""
+    add(app, "Refunds above 500 euros need approval by finance.", title="payments.md › Payments")
+    add(app, "The queue listens on 7420 since June.", title="The queue listens on port 7420")
+    text = "\n".join(lines(begin(app).text))
+    assert "payments.md › Payments: Refunds above 500 euros need approval by finance. (" in text
+    assert "The queue listens on port 7420 (" in text
+
+
 def test_rules_stand_first_and_whole(app: App) -> None:
     """What is pinned comes first, then what people decided, both whole; any other memory has its title alone."""
     long = "The staging database is called heron and lives in the basement rack beside the old printer of the office."
@@ -90,7 +99,7 @@ def test_a_line_has_id_title_kind_source_and_age(app: App, clock: Clock) -> None
     found = lines(read(app).text)
     assert found == [
         f"- [{two}] CI runs on Node 22. (context, from the output of a command: node --version, 3 months)",
-        f"- [{one}] Idle links (discovery, 3 months)",
+        f"- [{one}] Idle links: The broker drops idle links. (discovery, 3 months)",
     ]
 
 

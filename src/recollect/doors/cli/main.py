@@ -180,7 +180,15 @@ def _register(name: str, operation: str, about: str) -> None:
     @cli.command(name, help=about)
     @from_fields(BY_NAME[operation].request, _POSITIONAL.get(name, ""))
     def run(ctx: typer.Context, given: Given, as_json: bool = False) -> None:
-        exit_codes.answered(ctx.obj, operation, given, as_json)
+        exit_codes.answered(ctx.obj, operation, _by_id(given) if name == "similar" else given, as_json)
+
+
+def _by_id(given: dict[str, Any]) -> dict[str, Any]:
+    """Take a number that stands where a text may stand for the id of a memory, as every other command does."""
+    number = str(given.get("content") or "").removeprefix("#")
+    if not number.isdecimal() or given.get("id"):
+        return given
+    return {name: value for name, value in given.items() if name != "content"} | {"id": number}
 
 
 def _register_for_each(name: str, operation: str, about: str) -> None:
