@@ -319,7 +319,8 @@ def test_every_way_in_takes_moments(app: App) -> None:
     assert refused.failed
     assert "Invalid when: `fail` has no words" in refused.texts[0]
     bare = call_tool(app, "memory", {"action": "remember", "content": "Bare.", "when": ["git push"]})
-    assert "Invalid when: `git push` begins with none of `run`, `edit`, `fail` and `done`" in bare.texts[0]
+    assert shown(app, int(bare.structured["id"])).when == ("run git push",)
+    assert "Comes up at: `run git push`." in bare.texts
 
 
 def test_a_merge_has_no_more_moments_than_a_memory_may_have(app: App) -> None:

@@ -139,9 +139,11 @@ def read(text: str) -> Moment:
 
 
 def _tidy(text: str) -> str:
-    """Return a moment with single spaces and its kind in small letters."""
+    """Return a moment with single spaces; without a kind it is a command that is about to run."""
     first, _, rest = " ".join(text.split()).partition(" ")
-    return f"{first.lower() if first.lower() in set(Kind) else first} {rest}".strip()
+    if not first or first.lower() in set(Kind):
+        return f"{first.lower()} {rest}".strip()
+    return f"{Kind.RUN} {first} {rest}".strip()
 
 
 def _whole_pieces(word: str) -> Iterator[str]:

@@ -80,7 +80,7 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
             masked = (MASKED,) if one.draft != draft else ()
             unknown = (_NEAR_UNKNOWN,) if unlooked and outcome.status is WriteStatus.STORED else ()
             hidden = tuple(note for memory_id, note in kept if transaction.by_id(memory_id) is not None)
-            outcome = replace(outcome, notes=(*masked, *outcome.notes, *hidden, *unknown))
+            outcome = replace(outcome, notes=(*masked, *outcome.notes, *hidden, *unknown, *_moments_note(one.draft)))
             transaction.record_outcome(_NAME, request_id, outcome)
     if one.chunks is None:
         embed_missed(app, outcome.id)
@@ -88,6 +88,11 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
         app.run_later(app.text.purge_deleted)
     describe_later(app, outcome, one.draft, caller)
     return replace(outcome, near=duplicates.named(app, one.draft, namespace, caller.user, near, outcome))
+
+
+def _moments_note(draft: Draft) -> tuple[str, ...]:
+    """Say how the moments of a draft were understood, as words without a kind mean a command."""
+    return (f"Comes up at: {', '.join(f'`{one}`' for one in draft.when)}.",) if draft.when else ()
 
 
 def _namespace(app: App, draft: Draft, caller: Caller) -> str | None:
