@@ -24,6 +24,7 @@ IN_SHORT: Final = "In short: "
 _LABELS: Final = {"tags": 50, "concepts": None, "files_read": 200, "files_modified": 200, "when": MOST_MOMENTS}
 """Labels and files of memories, and how many of them a summary keeps."""
 _CITED: Final = 140  # characters
+_READ: Final = 2_000  # characters of a title that are read for that; longer ones are none
 _QUOTED: Final = re.compile(r"- (?:\d{4}-\d\d-\d\d: )?(.+?)…?")
 
 
@@ -82,7 +83,7 @@ def retitled(content: str, titles: Mapping[str, str]) -> str:
 
 def cited(said: str) -> str:
     """Return a title as a summary of a session lists it."""
-    return shortened(" ".join(said.split()), _CITED)
+    return shortened(" ".join(said[:_READ].split()), _CITED)
 
 
 def kept_fields(memories: Sequence[Memory]) -> dict[str, Any]:
