@@ -62,12 +62,12 @@ def fill(app: App, many: int, begin: int = 0, **fields: Any) -> None:
 
 
 def test_a_heading_alone_does_not_stand_for_a_note(app: App) -> None:
-    """A short title, such as the heading of a note, is followed by what the note says; a statement stands alone."""
+    """The headings of an imported note are followed by what it says; any other title stands alone."""
     add(app, "Refunds above 500 euros need approval by finance.", title="payments.md › Payments")
-    add(app, "The queue listens on 7420 since June.", title="The queue listens on port 7420")
+    add(app, "The queue listens on 7420 since June.", title="The queue's port")
     text = "\n".join(lines(begin(app).text))
     assert "payments.md › Payments: Refunds above 500 euros need approval by finance. (" in text
-    assert "The queue listens on port 7420 (" in text
+    assert "The queue's port (" in text
 
 
 def test_rules_stand_first_and_whole(app: App) -> None:
@@ -99,7 +99,7 @@ def test_a_line_has_id_title_kind_source_and_age(app: App, clock: Clock) -> None
     found = lines(read(app).text)
     assert found == [
         f"- [{two}] CI runs on Node 22. (context, from the output of a command: node --version, 3 months)",
-        f"- [{one}] Idle links: The broker drops idle links. (discovery, 3 months)",
+        f"- [{one}] Idle links (discovery, 3 months)",
     ]
 
 

@@ -43,7 +43,7 @@ _TRUSTED: Final = 0.5  # of a rule: as far as what people and agents store by th
 _ORDERS: Final = (Order.IMPORTANT, Order.UPDATED, Order.USED)
 _HALF_LIFE: Final = timedelta(days=21)
 _SHORTEST: Final = 16  # tokens of a line: what is left below that has room for none
-_SAYS_SOMETHING: Final = 5  # words of a title that serves without its memory
+_HEADING: Final = " › "  # stands between the file and the headings of an imported note
 _TOPICS: Final = 8  # that the last line names
 _TOPIC: Final = 40  # characters of a topic's name
 _NO_TOPIC: Final = "other"
@@ -178,8 +178,8 @@ def _line(memory: Memory, now: datetime) -> _Line | None:
     """Return the line of a memory, or None if its text is nothing but orders to a model, which are removed."""
     whole = _rank(memory) < 3
     title = one_line(memory.title or memory.content)
-    if len(title.split()) < _SAYS_SOMETHING and memory.abstract not in ("", title):
-        title = f"{title}: {memory.abstract}"  # a heading alone, such as that of a note, tells nothing
+    if _HEADING in title and memory.abstract not in ("", title):
+        title = f"{title}: {memory.abstract}"  # where a note stands does not say what it says
     text = " ".join((governed_memory(memory).content if whole else governed(title).text).split())
     if not text.replace(REDACTED, "").strip(" …"):
         return None
