@@ -264,6 +264,19 @@ def test_an_interruption_waits_for_the_batch_on_its_way(
     assert (done.code, done.json["complete"], done.json["total"]["new"]) == (130, False, 2)
 
 
+def test_the_ending_of_a_file_chooses_the_format(typed: Typed, tmp_path: Path) -> None:
+    """`export notes.md` writes Markdown, any other ending JSON lines, and `--format` decides against the ending."""
+    typed("remember", "Deploys happen on Tuesdays.")
+    notes, lines, forced = tmp_path / "notes.md", tmp_path / "notes.jsonl", tmp_path / "forced.md"
+    typed("export", str(notes))
+    typed("export", str(lines))
+    typed("export", str(forced), "--format", "jsonl")
+    assert not notes.read_text(encoding="utf-8").startswith("{")
+    assert "Deploys happen on Tuesdays." in notes.read_text(encoding="utf-8")
+    assert lines.read_text(encoding="utf-8").startswith("{")
+    assert forced.read_text(encoding="utf-8").startswith("{")
+
+
 def test_a_file_is_overwritten_only_when_told_so(typed: Typed, tmp_path: Path) -> None:
     """An export leaves a file that is there as it is, and says how to overwrite it."""
     (tmp_path / "all.jsonl").write_text("mine")
@@ -323,6 +336,7 @@ def test_a_folder_of_notes_is_approved_by_one_command(typed: Typed, tmp_path: Pa
     told = typed("import", "my notes").out.splitlines()[-1]
     assert told.startswith("4 memories wait for a decision: `recollect inbox --source 'my notes' --as approve` ")
     assert typed("import", "my notes", "--json").json["total"]["waiting"] == 4
+    assert "`recollect inbox --decide ID --as approve`" in typed("inbox").out
     done = typed("inbox", "--source", "my notes", "--as", "approve")
     assert (done.code, "4 approved." in done.out) == (0, True)
     assert "Nothing waits" in typed("inbox").out

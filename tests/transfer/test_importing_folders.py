@@ -57,6 +57,7 @@ def test_each_file_of_a_folder_is_told_of_alone(app: App, vault: Path) -> None:
     told = {one.source.name: [problem.why for problem in one.problems] for one in first.files}
     assert "ends too early" in told["vault/bad.json"][0]
     assert told["vault/secret.md"][0].startswith("Secret detection: found in `content`")
+    assert told["vault/secret.md"][0].endswith("With `on_secret` set to `redact` the rest of it is imported.")
     assert told["vault/empty.md"] == [f"{vault}/empty.md cannot be imported: It is empty."]
     assert first.total().message == "Memories: 4 new, 1 refused, 2 failed; 3 facts."
     assert sum(first.total().refused_kinds.values()) == 1

@@ -128,6 +128,8 @@ class Checks:
             self.report.outcomes[place] = "refused"
             self.report.refusals.append((namespace, error.field, error.kinds, level))
             why = f"Secret detection: found in `{error.field}`: {', '.join(error.kinds)}."
+            if self.on_secret is OnSecret.BLOCK:
+                why += " With `on_secret` set to `redact` the rest of it is imported."
             self.report.problems.append(Problem(where, why))
         except (InvalidInput, Forbidden) as error:
             self.report.fail(place, where, str(error))

@@ -39,6 +39,9 @@ _ASKED_IN_QUARANTINE: Final = (
     "[a]pprove, if the gate finds no secret any more  [r]emove for good  [e]dit  [s]kip  [q]uit"
 )
 _PAGE: Final = 100
+_WITHOUT_TERMINAL: Final = (
+    "Decide by `recollect inbox --decide ID --as approve`, or `reject`; all from a source by `--source SOURCE`."
+)
 
 
 @cli.command()
@@ -81,7 +84,7 @@ def inbox(
         return
     page: WaitingPage = perform(ctx.obj, "inbox", given)
     if as_json or not render.out.is_terminal or not page.total:
-        exit_codes.show(public_json(WaitingPage, page), as_json, print_answer=lambda: print_waiting(page))
+        exit_codes.show(public_json(WaitingPage, page), as_json, print_answer=lambda: _print_page(page))
         return
     terminal.leave_to_client()
     _decide_each(ctx, given)
@@ -122,6 +125,13 @@ def print_waiting(page: WaitingPage) -> None:
     for one in page.waiting:
         _print(one)
     print_line(page.message)
+
+
+def _print_page(page: WaitingPage) -> None:
+    """Print what waits, and how to decide it where nobody can be asked."""
+    print_waiting(page)
+    if page.total:
+        print_line(_WITHOUT_TERMINAL)
 
 
 def _print(one: Waiting) -> None:

@@ -52,6 +52,7 @@ from recollect.transfer.watching import Vault, state_file
 
 _STDOUT = _STDIN = Path("-")
 _LISTED: Final = 20
+_MARKDOWN_ENDINGS: Final = (".md", ".markdown")
 _FEW: Final = 2_000  # memories that the daemon exports in a client's stead
 _SMALL: Final = 2**20  # bytes of the files that it imports so
 _MOST_SOURCES: Final = 5  # that advice names
@@ -72,8 +73,9 @@ def _export(
     given: Given,
     file: Annotated[Path, typer.Argument(help="Where to; `-` is standard output.")] = _STDOUT,
     format: Annotated[
-        ExportFormat, typer.Option(help="JSON lines with everything, or Markdown for people.")
-    ] = ExportFormat.JSONL,
+        ExportFormat | None,
+        typer.Option(help="JSON lines with everything, or Markdown for people; default: by the file's ending."),
+    ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", metavar="FILE", help="The same as FILE.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the file when it exists.")] = False,
 ) -> None:
@@ -82,6 +84,7 @@ def _export(
         raise InvalidInput("output", "Invalid output: Must not be given together with FILE")
     file = output or file
     place = file if file == _STDOUT else working_folder() / file
+    ending = ExportFormat.MARKDOWN if file.suffix.lower() in _MARKDOWN_ENDINGS else ExportFormat.JSONL
     request = ExportPage(**given)
     unreadable: list[str] = []
     left_out: dict[str, int] = {}
@@ -94,7 +97,7 @@ def _export(
         if terminal.of_another() and ask("list_memories", **given, limit=1).total > _FEW:
             terminal.leave_to_client()  # so much is written as it is read
         lines = pages(request, lambda page: ask("export_page", **dict(page)), unreadable)
-        pieces = WRITERS[format](_noting(left_out, lines))
+        pieces = WRITERS[format or ending](_noting(left_out, lines))
         if file == _STDOUT:
             terminal.stdout().writelines(pieces)
         else:
