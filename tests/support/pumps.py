@@ -10,9 +10,9 @@ from typing import Final, NamedTuple
 
 from pattern_attacks import TooLong, at_most
 
-SHORTEST: Final = 1_000  # characters
+SHORTEST: Final = 4_000  # characters
 LONGEST: Final = 64_000
-ENOUGH: Final = 0.01  # seconds of processor time that tell how a cost grows
+ENOUGH: Final = 0.006  # seconds of processor time that tell how a cost grows
 LOOKS: Final = 4
 MOST: Final = 4.0  # seconds that one reading may take
 WORST: Final = 8.0  # times the cost of a quarter of the text: linear is 4, quadratic is 16
@@ -151,14 +151,15 @@ class Grown(NamedTuple):
 def grown(reader: Callable[[str], object], pump: str, longest: int = LONGEST) -> Grown | None:
     """Return how a reader's cost grows with a pump where that is more than linear.
 
-    The text is doubled until it takes long enough to be measured, or is as long as any that the reader may meet. What
-    looks slow is measured again, and the least of several looks counts.
+    The text grows fourfold until it takes long enough to be measured, or is as long as any that the reader may meet. What
+    looks slow is measured again with four times the text, and the least of several looks counts.
     """
     make, size = PUMPS[pump], min(SHORTEST, longest // 4)
     while (spent := cost(reader, make(size))) < ENOUGH and size < longest:
-        size = min(2 * size, longest)
+        size = min(4 * size, longest)
     if spent < ENOUGH or spent < WORST * cost(reader, make(size // 4)):
         return None
+    size = min(4 * size, longest)
     quarter, spent = (cost(reader, make(length), LOOKS) for length in (size // 4, size))
     slow = spent >= MOST or (spent >= ENOUGH and spent > WORST * quarter)
     return Grown(pump, size, round(spent, 3), round(spent / max(quarter, 1e-6), 1)) if slow else None
