@@ -151,8 +151,8 @@ class Grown(NamedTuple):
 def grown(reader: Callable[[str], object], pump: str, longest: int = LONGEST) -> Grown | None:
     """Return how a reader's cost grows with a pump where that is more than linear.
 
-    The text grows fourfold until it takes long enough to be measured, or is as long as any that the reader may meet. What
-    looks slow is measured again with four times the text, and the least of several looks counts.
+    The text grows fourfold until it takes long enough to be measured, or is as long as any that the reader may meet.
+    What looks slow is measured again with four times the text, and the least of several looks counts.
     """
     make, size = PUMPS[pump], min(SHORTEST, longest // 4)
     while (spent := cost(reader, make(size))) < ENOUGH and size < longest:
