@@ -6,7 +6,7 @@ Patterns by themselves are tried in `gate/test_patterns.py`, with attacks made f
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from io import BytesIO
 from pathlib import Path
@@ -17,7 +17,7 @@ import pytest
 from pydantic import BaseModel
 
 from places import DEFAULT_MODEL
-from pumps import LONGEST, PUMPS, grown
+from pumps import LONGEST, PUMPS, SHAPES, Grown, grown
 from recollect import gate, project_files, projects
 from recollect.domain import moments
 from recollect.domain.fields import MAX_QUERY
@@ -304,7 +304,19 @@ READERS = TEXT | GATE | PROMPT | SEARCH | DOMAIN | MEMORY | SESSIONS | FILES
 
 @pytest.mark.parametrize("name", READERS)
 def test_a_reader_takes_linear_time(name: str) -> None:
-    """Four times the text costs about four times as much, whatever is repeated in it."""
+    """Four times the text costs about four times as much, whatever kind of piece is repeated in it."""
+    assert grown_of(name, SHAPES) == []
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("name", READERS)
+def test_a_reader_takes_linear_time_with_every_pump(name: str) -> None:
+    """Four times the text costs about four times as much with each of the further pieces."""
+    assert grown_of(name, [pump for pump in PUMPS if pump not in SHAPES]) == []
+
+
+def grown_of(name: str, pumps: Iterable[str]) -> list[Grown]:
+    """Return the pumps with which the cost of a reader grows faster than the text."""
     reader = READERS[name]
     reader("Warm up: ignore nothing, and сall it а day.")
-    assert [found for pump in PUMPS if (found := grown(reader, pump, SHORTER.get(name, LONGEST)))] == []
+    return [found for pump in pumps if (found := grown(reader, pump, SHORTER.get(name, LONGEST)))]

@@ -138,6 +138,35 @@ PUMPS: Final[dict[str, Callable[[int], str]]] = {
     "marks between": filled(MARKS * 12 + "a"),
 }
 
+SHAPES: Final = (
+    "one letter",
+    "words",
+    "other words",
+    "names of people",
+    "dots",
+    "slashes",
+    "digits",
+    "spaces",
+    "other lines",
+    "empty lines",
+    "sentences",
+    "nested quotes",
+    "backslashes",
+    "open brackets",
+    "open braces",
+    "links",
+    "headings",
+    "pairs of backticks",
+    "signs",
+    "turns of roles",
+    "addresses",
+    "lines of settings",
+    "base64",
+    "marks",
+    "ideographs",
+)
+"""The pumps that differ most in what they make a reader do."""
+
 
 class Grown(NamedTuple):
     """A pump that costs more than linear time: its length, its seconds, and how much a quarter of it costs less."""
