@@ -267,11 +267,7 @@ SESSIONS: dict[str, Reader] = {
     "payload of parts": lambda text: hook_texts.text_of([{"text": text}, {"stdout": text}]),
 }
 FILES: dict[str, Reader] = {
-    **{
-        f"file of {name}": of_file(name)
-        for name in ImportFormat
-        if name not in ("claude-mem", "mempalace", "memories-db")
-    },
+    **{f"file of {name}": of_file(name) for name in ImportFormat if name not in ("claude-mem", "memories-db")},
     "format": lambda text: formats.detect("x.json", text.encode("utf-8", "replace")[: formats.HEAD]),
     "front matter": markdown_sections.front_matter,
     "heading": lambda text: markdown_sections.without_markup(text),

@@ -28,14 +28,13 @@ from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable
 from recollect.memory.embed import chunks_of, embed_pending, stamps_of
 from recollect.settings import Settings
 from recollect.store import backup as store_backup
-from recollect.store import kept_files, relocation, salvage
+from recollect.store import kept_files, relocation
 from recollect.store.backup import Manifest, Restored
 from recollect.store.files import check_owner, folder_of, read_only, secure
 from recollect.store.integrity import examine
 from recollect.store.journal_file import TIPS, JournalMirror, JournalTips
 from recollect.store.ownership import obstacle, owner_name, remedy
 from recollect.store.relocation import Relocated
-from recollect.store.salvage import Mended
 from recollect.store.sql import store_metadata
 from recollect.store.sql.accounts import Accounts
 from recollect.store.sql.database import Database, open_file, open_read_only, open_server
@@ -278,12 +277,6 @@ def restore(
 ) -> Restored:
     """Put a backup in the place of the store of `settings` once it has proven whole; see `store.backup`."""
     return store_backup.restore(_local(settings), file, force=force, free=free)
-
-
-def mend(settings: Settings | None = None, *, free: Callable[[], object] = lambda: None) -> Mended | None:
-    """Build the database of `settings` anew where its file or schema is damaged; see `store.salvage`."""
-    settings = settings or Settings()
-    return None if settings.database_url else salvage.mend(settings.database, free)
 
 
 def relocate(

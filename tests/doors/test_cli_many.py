@@ -50,25 +50,6 @@ def test_tags_are_counted(typed: Typed) -> None:
 
 
 @pytest.mark.usefixtures("stocked")
-def test_tags_are_renamed_and_merged(typed: Typed) -> None:
-    """Renaming and merging take letter case for nothing, keep other tags, and leave what the caller may not see."""
-    dry = typed("tags", "rename", "OPS", "operations", "--dry-run", "--json").json
-    assert dry == {"message": "2 memories would change.", "ids": ["2", "1"], "dry_run": True}
-    assert tags_of(typed, 1) == ["ops", "Deploy"]
-    assert typed("tags", "rename", "OPS", "operations").out == "2 memories changed.\n"
-    assert [tags_of(typed, number) for number in (1, 2, 4)] == [["operations", "Deploy"], ["operations"], ["ops"]]
-    history = typed("show", "1", "--json").json["history"]
-    assert [line["action"] for line in history] == ["insert", "update"]
-    merged = typed("tags", "merge", "deploy", "notes", "deploy")
-    assert (merged.code, merged.out) == (0, "2 memories changed.\n")
-    assert [tags_of(typed, number) for number in (1, 3)] == [["operations", "deploy"], ["deploy"]]
-    missing = typed("tags", "rename", "nobody", "x")
-    assert (missing.code, missing.err) == (NotFound.exit_code, "recollect: No memory has the tag nobody.\n")
-    for wrong in (("merge", "one"), ("rename", "ops", " "), ("rename", "", "ops")):
-        assert typed("tags", *wrong).code == InvalidInput.exit_code
-
-
-@pytest.mark.usefixtures("stocked")
 def test_many_are_forgotten_only_when_that_is_meant(typed: Typed) -> None:
     """`--where` needs a filter and `--yes` where nobody can be asked; a dry run only shows."""
     refused = {

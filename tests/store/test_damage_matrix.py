@@ -23,14 +23,13 @@ import pytest
 
 import recollect
 from callers import ADA
-from recollect import Draft, Forget, Query, Settings, StoreFact, wiring
+from recollect import Draft, Forget, Query, Settings, StoreFact
 from recollect.domain.requests import Inspect
 from recollect.domain.results import Check
 from recollect.domain.transfer import ExportPage
 from recollect.errors import StoreUnusable
 from recollect.memory.reports import doctor
 from recollect.store.journal import FIRST, SIGNED, chained
-from recollect.store.store_lock import DAEMON, held, own
 from recollect.transfer.export_page import export_page, pages
 from stores import open_app
 from unprivileged import unprivileged
@@ -270,7 +269,17 @@ def page(table: str, *, first: bool = False) -> Callable[[Path], None]:
     return harm
 
 
-DAMAGED = {
+REBUILT = {
+    "text index emptied": Damage(edited("DELETE FROM memory_text_data WHERE id > 100"), "text index", "memory_text"),
+    "vocabulary": Damage(edited("UPDATE word SET uses = uses + 1 WHERE id = 3"), "vocabulary", "do not agree"),
+    "counts": Damage(edited("UPDATE held SET memories = 77"), "counts", "counted wrongly"),
+    "vector of another size": Damage(
+        edited("UPDATE vector SET embedding = x'00' WHERE memory_id = 2"), "embeddings", "memory 2", quick=False
+    ),
+    "vectors lost": Damage(edited("DELETE FROM vector"), "embeddings", "memory 1"),
+}
+"""What `reindex` builds again."""
+LOST = {
     **{
         f"page of {table}": Damage(page(table), "database", "")
         for table in (
@@ -292,33 +301,25 @@ DAMAGED = {
         "schema",
         "index ix_memory_namespace_id_created_at is missing",
     ),
-    "text index emptied": Damage(edited("DELETE FROM memory_text_data WHERE id > 100"), "text index", "memory_text"),
     "text index overwritten": Damage(
         edited("UPDATE memory_text_data SET block = randomblob(50)"), "text index", "memory_text"
     ),
     "text index without configuration": Damage(edited("DELETE FROM memory_text_config"), "text index", "memory_text"),
     "text index dropped": Damage(edited("DROP TABLE memory_text"), "schema", "table memory_text is missing"),
-    "vocabulary": Damage(edited("UPDATE word SET uses = uses + 1 WHERE id = 3"), "vocabulary", "do not agree"),
-    "counts": Damage(edited("UPDATE held SET memories = 77"), "counts", "counted wrongly"),
-    "vector of another size": Damage(
-        edited("UPDATE vector SET embedding = x'00' WHERE memory_id = 2"), "embeddings", "memory 2", quick=False
-    ),
-    "vectors lost": Damage(edited("DELETE FROM vector"), "embeddings", "memory 1"),
     "triggers lost": TAMPERED["triggers dropped"],
     "trigger planted": TAMPERED["trigger planted"],
 }
+"""Damage to the file or its schema, after which only a backup helps."""
 
 
 def healed(settings: Settings, *, everything: bool = False) -> None:
     """Do what `recollect reindex` does."""
-    wiring.mend(settings)
     with open_app(settings) as app:
         recollect.reindex(app, everything=everything)
 
 
-@pytest.mark.full_cases("text index dropped", "page of vocabulary")
-@pytest.mark.parametrize("damage", cases(DAMAGED))
-def test_damage_is_named_and_mended(filled: Path, settings: Settings, damage: Damage) -> None:
+@pytest.mark.parametrize("damage", cases(REBUILT))
+def test_damaged_indexes_are_named_and_rebuilt(filled: Path, settings: Settings, damage: Damage) -> None:
     """Recall answers on what was damaged, or one sentence says what to do; after `reindex` the doctor finds nothing."""
     before = contents(filled)
     damage.harm(filled)
@@ -353,26 +354,22 @@ def test_a_vector_that_was_changed_is_embedded_anew(filled: Path, settings: Sett
         assert ill(app, deep=True) == {}
 
 
-def test_a_daemon_is_ended_only_for_a_damaged_file(filled: Path, settings: Settings) -> None:
-    """A daemon keeps a store whose file is whole; where it is damaged, the daemon is ended before it is mended."""
-    daemon = own(filled, DAEMON)
-    with contextlib.ExitStack() as ended:
-        ended.callback(daemon.release)
-        assert wiring.mend(settings, free=ended.close) is None
-        assert held(filled)
-        page("word")(filled)
-        assert wiring.mend(settings, free=ended.close) is not None
-        assert not held(filled)
-
-
-@pytest.mark.parametrize("table", ["memory", "journal", "fact"])
-def test_rows_that_nothing_else_holds_are_not_given_up(filled: Path, settings: Settings, table: str) -> None:
-    """Where a memory, a fact or a journal line cannot be read, nothing is changed and the error names the way back."""
-    page(table)(filled)
-    before = (filled / "memory.db").read_bytes()
-    with pytest.raises(StoreUnusable, match=r"cannot be read whole .* `recollect backup restore FILE --force`"):
-        wiring.mend(settings)
-    assert (filled / "memory.db").read_bytes() == before
+@pytest.mark.full_cases("text index dropped", "page of vocabulary")
+@pytest.mark.parametrize("damage", cases(LOST))
+def test_a_damaged_file_is_named_and_left_as_it_is(filled: Path, settings: Settings, damage: Damage) -> None:
+    """The doctor or the error names a backup as the way back, and every memory and journal line stays."""
+    before = contents(filled)
+    damage.harm(filled)
+    try:
+        with open_app(settings) as app:
+            found = ill(app, deep=True)
+        assert damage.check in found, found
+        assert damage.seen in found[damage.check].seen
+        advice = " ".join(one.advice for one in found.values())
+    except StoreUnusable as error:
+        advice = str(error)
+    assert "recollect backup restore FILE --force" in advice
+    assert contents(filled) == before
 
 
 @pytest.mark.parametrize("table", ["memory", "journal"])

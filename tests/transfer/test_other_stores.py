@@ -1,4 +1,4 @@
-"""Stores of other programs that are SQLite files: claude-mem's, and MemPalace's drawers and knowledge graph."""
+"""Stores of other programs that are SQLite files: claude-mem's, and any with a table `memories`."""
 
 from __future__ import annotations
 
@@ -22,28 +22,6 @@ CREATE TABLE observations (id INTEGER PRIMARY KEY, memory_session_id TEXT, proje
 CREATE TABLE session_summaries (id INTEGER PRIMARY KEY, memory_session_id TEXT, project TEXT, request TEXT,
   investigated TEXT, learned TEXT, completed TEXT, next_steps TEXT, files_read TEXT, files_edited TEXT, notes TEXT,
   created_at TEXT, created_at_epoch INTEGER);
-"""
-PALACE = """
-CREATE TABLE collections (id TEXT, name TEXT);
-CREATE TABLE segments (id TEXT, scope TEXT, collection TEXT);
-CREATE TABLE embeddings (id INTEGER PRIMARY KEY, segment_id TEXT, embedding_id TEXT);
-CREATE TABLE embedding_metadata (id INTEGER, key TEXT, string_value TEXT, int_value INTEGER, float_value REAL,
-  bool_value INTEGER);
-INSERT INTO collections VALUES ('c', 'mempalace_drawers'), ('d', 'mempalace_closets');
-INSERT INTO segments VALUES ('s', 'METADATA', 'c'), ('v', 'VECTOR', 'c'), ('t', 'METADATA', 'd');
-INSERT INTO embeddings VALUES (1, 's', 'drawer_api_db_1'), (2, 's', 'drawer_api_db_2'), (3, 't', 'closet_1');
-INSERT INTO embedding_metadata VALUES (1, 'chroma:document', 'We use Redis.', NULL, NULL, NULL),
-  (1, 'wing', 'api', NULL, NULL, NULL), (1, 'room', 'db', NULL, NULL, NULL), (1, 'chunk_index', NULL, 0, NULL, NULL),
-  (1, 'source_file', '/x/y.md', NULL, NULL, NULL), (1, 'filed_at', '2026-04-01T10:00:00', NULL, NULL, NULL),
-  (2, 'wing', 'api', NULL, NULL, NULL), (3, 'chroma:document', 'pointer', NULL, NULL, NULL);
-"""
-GRAPH = """
-CREATE TABLE entities (id TEXT PRIMARY KEY, name TEXT);
-CREATE TABLE triples (id TEXT PRIMARY KEY, subject TEXT, predicate TEXT, object TEXT, valid_from TEXT, valid_to TEXT,
-  confidence REAL, extracted_at TEXT);
-INSERT INTO entities VALUES ('max', 'Max'), ('chess', 'Chess');
-INSERT INTO triples VALUES ('t1', 'max', 'loves', 'chess', '2025-10', '2026-02-15', 0.9, '2026-01-01 10:00:00'),
-  ('t2', 'max', 'has', 'nobody', NULL, NULL, 1.0, NULL);
 """
 
 
@@ -101,27 +79,6 @@ def test_the_store_of_claude_mem_arrives(claude_mem: Path) -> None:
     assert (second.content, second.type, second.tags) == ("old text", None, ("claude-mem", "odd"))
     assert summary.content == "Request: Fix it\nLearned: Java\nCompleted: done\nNext steps: ship"
     assert (summary.type, summary.files_modified) == ("session_summary", ("b.py",))
-
-
-def test_the_drawers_of_mempalace_arrive(tmp_path: Path) -> None:
-    """A drawer is a memory with its wing and room as tags; other collections are left alone, an empty one is told."""
-    one, problem = read(made(tmp_path / "chroma.sqlite3", PALACE))
-    record = MemoryRecord(**one.fields)
-    assert (record.content, record.key) == ("We use Redis.", "mempalace:drawer_api_db_1")
-    assert (record.tags, record.files_read) == (("mempalace", "wing:api", "room:db"), ("/x/y.md",))
-    assert str(record.created_at) == "2026-04-01 10:00:00+00:00"
-    assert problem.why == "The drawer holds no text."
-
-
-def test_the_graph_of_mempalace_arrives(tmp_path: Path) -> None:
-    """A triple is a fact with the names of its entities and the time in which it holds."""
-    records = [FactRecord(**one.fields) for one in read(made(tmp_path / "knowledge_graph.sqlite3", GRAPH))]
-    assert [(one.subject, one.predicate, one.object) for one in records] == [
-        ("Max", "loves", "Chess"),
-        ("Max", "has", "nobody"),
-    ]
-    assert [str(one)[:10] for one in (records[0].valid_from, records[0].valid_to)] == ["2025-10-01", "2026-02-15"]
-    assert records[0].confidence == 0.9
 
 
 def test_a_damaged_store_is_refused_and_another_database_is_none(tmp_path: Path, claude_mem: Path) -> None:

@@ -52,7 +52,6 @@ class ImportFormat(StrEnum):
     CLAUDE_CODE = "claude-code"
     CODEX = "codex"
     CLAUDE_MEM = "claude-mem"
-    MEMPALACE = "mempalace"
     MEMORIES_DB = "memories-db"
 
 

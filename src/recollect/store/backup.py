@@ -46,7 +46,7 @@ _LARGEST_MANIFEST = 1 << 16
 _SMALL = 64 << 20  # bytes: so much is unpacked from any backup
 _RATIO = 100  # times its packed size, beyond that; a store does not even reach a quarter of it
 _ADVICE = (
-    "`recollect doctor --deep` names the damage, `recollect reindex` mends indexes and schema, and "
+    "`recollect doctor --deep` names the damage, `recollect reindex` builds the text index again, and "
     "`recollect export FILE` saves what can be read."
 )
 _COUNTED = {"memories": tables.memory, "vectors": tables.vector, "journal": tables.journal}

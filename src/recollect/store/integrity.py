@@ -52,7 +52,6 @@ _RESTORE = (
     "Bring back a backup with `recollect backup restore FILE --force`; "
     "`recollect export FILE` saves what can be read until then."
 )
-_DAMAGED = f"{_REINDEX} It builds the file anew; when rows cannot be read, it says so, and a backup is the way back."
 _ROLES = "Somebody has changed the tables: grant those roles anew, or revoke the tokens that have them."
 _ELSEWHERE = "Run `recollect doctor` as a user who may write the folder, or on a copy of it."
 _FORGED = (
@@ -136,11 +135,11 @@ def _indexes(database: Database, vectors: VectorSearch, index: VectorIndex, *, d
             waiting = _waiting(connection)
             yield _vectors(connection, vectors, index, waiting)
     except StoreUnusable as error:
-        yield Check("indexes", False, str(error), _DAMAGED)
+        yield Check("indexes", False, str(error), _RESTORE)
     try:
         yield _values(vectors, deep=deep)
     except StoreUnusable as error:
-        yield Check("vector values", False, str(error), _DAMAGED)
+        yield Check("vector values", False, str(error), _RESTORE)
     advice = "Wait a moment; when it stays, run `recollect reindex`."
     waits = "the vector index is built again" if vectors.state == "rebuilding" else "memories wait for the vector index"
     well = not waiting and vectors.state != "rebuilding"
@@ -177,19 +176,19 @@ def _looked(database: Database, name: str, look: Callable[[Connection], Check]) 
         with database.reading() as connection:
             return look(connection)
     except (StoreUnusable, DatabaseError) as error:
-        return Check(name, False, str(error).partition("\n")[0], _DAMAGED)
+        return Check(name, False, str(error).partition("\n")[0], _RESTORE)
     except (ValueError, TypeError, AttributeError) as error:  # SQLite keeps bytes in a column of texts
         return Check(name, False, f"a row holds what Recollect never writes: {error}", _EDITED)
 
 
 def _database(connection: Connection, database: Database) -> Check:
     damage = database.dialect.damage(connection)
-    return Check("database", not damage, damage or "its pages are sound", _DAMAGED)
+    return Check("database", not damage, damage or "its pages are sound", _RESTORE)
 
 
 def _schema(connection: Connection, database: Database) -> Check:
     found = schema_faults(connection) if database.file else []
-    return Check("schema", not found, _named(found) or "tables, indexes and triggers are ours", _DAMAGED)
+    return Check("schema", not found, _named(found) or "tables, indexes and triggers are ours", _RESTORE)
 
 
 def _journal(connection: Connection, *, deep: bool) -> Check:
@@ -221,7 +220,7 @@ def _accounts(connection: Connection) -> Check:
 def _text(connection: Connection, database: Database) -> Check:
     damaged = database.dialect.text_damage(connection)
     seen = f"{damaged} does not agree with the memories" if damaged else "agrees with the memories"
-    return Check("text index", not damaged, seen, _REINDEX)
+    return Check("text index", not damaged, seen, f"{_REINDEX} If that fails: {_RESTORE[0].lower()}{_RESTORE[1:]}")
 
 
 def _vocabulary(connection: Connection) -> Check:

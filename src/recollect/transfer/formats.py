@@ -31,7 +31,6 @@ from recollect.transfer import (
     memories_db,
     memories_jsonl,
     memory_json,
-    mempalace,
     recollect_jsonl,
     sqlite_file,
 )
@@ -67,7 +66,7 @@ WRITERS: Final[dict[ExportFormat, Callable[[Iterable[dict[str, Any]]], Iterator[
 class FileHead(NamedTuple):
     """A file's name and beginning: the JSON object in its first line, the names of fields, whether it is a list.
 
-    `texts` are the names of fields that hold a text, `tables` those of a database's tables and collections.
+    `texts` are the names of fields that hold a text, `tables` those of a database's tables.
     """
 
     name: str
@@ -102,9 +101,6 @@ FORMATS: Final = {
     ImportFormat.MARKDOWN: Format(lambda head: head.name.lower().endswith(_MARKDOWN), markdown_import.read_notes),
     ImportFormat.CLAUDE_MEM: Format(
         lambda head: head.tables >= claude_mem.CLAUDE_MEM, claude_mem.read_claude_mem, streamed=True
-    ),
-    ImportFormat.MEMPALACE: Format(
-        lambda head: head.tables & mempalace.MEMPALACE, mempalace.read_mempalace, streamed=True
     ),
     ImportFormat.MEMORIES_DB: Format(
         lambda head: memories_db.MEMORIES in head.tables, memories_db.read_memories, streamed=True

@@ -15,18 +15,11 @@ MAGIC: Final = b"SQLite format 3\x00"
 """How each such file begins."""
 _MOST_NAMES: Final = 1_000
 _TABLES: Final = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' LIMIT ?"
-_COLLECTIONS: Final = "SELECT name FROM collections LIMIT ?"
 
 
 def names_in(path: Path) -> frozenset[str]:
-    """Return the names of a file's tables, and of the collections if Chroma wrote it.
-
-    Raises `Unreadable` where the file is damaged.
-    """
-    names = [row["name"] for row in rows(path, _TABLES, [_MOST_NAMES])]
-    if "collections" in names:
-        names += [row["name"] for row in rows(path, _COLLECTIONS, [_MOST_NAMES])]
-    return frozenset(name for name in names if isinstance(name, str))
+    """Return the names of a file's tables; raise `Unreadable` where the file is damaged."""
+    return frozenset(str(row["name"]) for row in rows(path, _TABLES, [_MOST_NAMES]))
 
 
 def rows(path: Path, query: str, values: Sequence[Any] = ()) -> Iterator[dict[str, Any]]:

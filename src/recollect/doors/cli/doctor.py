@@ -30,8 +30,8 @@ from recollect.store.ownership import problem
 _LIBRARIES = ("chromadb", "onnxruntime", "mcp", "sqlalchemy", "detect-secrets")
 
 _UNUSABLE = (
-    "Fix this, then run `recollect doctor`. A damaged database is built anew by `recollect reindex`, or brought back "
-    "from a backup by `recollect backup restore FILE --force`."
+    "Fix this, then run `recollect doctor`. Damaged indexes are built again by `recollect reindex`; a damaged database "
+    "is brought back from a backup by `recollect backup restore FILE --force`."
 )
 
 cli = typer.Typer()

@@ -18,7 +18,6 @@ from recollect.doors.cli.options import Json
 from recollect.doors.cli.render import Report
 from recollect.errors import relayed
 from recollect.settings import Settings
-from recollect.store.kept_files import KEPT_DAYS
 
 _PAUSE = 0.2  # seconds between two questions for the daemon's progress
 
@@ -40,21 +39,13 @@ def reindex(
     """Bring every index up to date, or change the embedding model. Recall goes on meanwhile.
 
     With the store's own model only what is missing or damaged is built. Run it again after an interruption: it
-    continues where it stopped. A database whose file or schema is damaged is built anew first, the old one is kept.
+    continues where it stopped. A damaged database file needs a backup: `recollect backup restore`.
     """
     settings = of_store(ctx)
     wanted = settings if model is None else Settings(**(settings.model_dump() | {"model": model}))
-    from recollect import wiring  # a store takes half a second to import
-
-    mended = wiring.mend(settings, free=lambda: launch.stop(settings))
     with render.progress("Embedding", hidden=as_json) as report:
         count = _reindex(wanted, report, everything=everything)
     sentences = [f"{count} memories are indexed with {wanted.model}."]
-    if mended:
-        sentences.append(
-            f"The database was damaged ({mended.damage}) and was built anew; the old file is {mended.kept}, for "
-            f"{KEPT_DAYS} days."
-        )
     if wanted.model != settings.model:
         sentences.append(f"From now on set RECOLLECT_MODEL={wanted.model}: this store accepts no other model.")
     exit_codes.show({"memories": count}, as_json, *sentences)

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 _DAMAGED = ("malformed", "not a database", "vtable constructor", "fts5", "no such table", "corrupt")
 _ADVICE = (
-    " Run `recollect reindex`, which builds the file anew; where it cannot, bring back a backup with "
+    " Run `recollect reindex`, which builds the indexes again; if that fails, bring back a backup with "
     "`recollect backup restore FILE --force`."
 )
 
