@@ -24,7 +24,7 @@ def authenticate(app: App, bearer: str) -> Principal:
     found, used = _known(app, bearer)
     now = app.clock()
     if used is None or now - used >= _USED_EVERY:
-        app.accounts.used(found.token, now)
+        app.accounts.used(hashed(bearer), now)
     return found
 
 
