@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from typing import Any, cast
 
 from sqlalchemy import select
@@ -25,8 +26,9 @@ class Office:
     store: Any
     clock: Callable[[], datetime]
 
-    @property
+    @cached_property
     def accounts(self) -> Accounts:
+        """Return the accounts of the store; like a process, this keeps what it has read of a token."""
         return Accounts(self.store.database, self.clock)
 
     @property

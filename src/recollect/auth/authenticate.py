@@ -1,4 +1,4 @@
-"""From a bearer token to a principal, looked up at every request, so that a revoked token opens nothing any more."""
+"""From a bearer token to a principal, checked at every request, so that a revoked token opens nothing any more."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from recollect.auth.principal import Principal
 from recollect.auth.tokens import has_form, hashed
 from recollect.domain.enums import Role
 from recollect.errors import Unauthorized
+from recollect.store.sql.granted_access import Access
 
 _USED_EVERY: Final = timedelta(minutes=1)
 """How exactly it is kept when a token was used last."""
@@ -24,7 +25,7 @@ def authenticate(app: App, bearer: str) -> Principal:
     found, used = _known(app, bearer)
     now = app.clock()
     if used is None or now - used >= _USED_EVERY:
-        app.accounts.used(found.token, now)
+        app.accounts.used(hashed(bearer), now)
     return found
 
 
@@ -33,17 +34,32 @@ def look_again(app: App, bearer: str) -> Principal:
     return _known(app, bearer)[0]
 
 
+def remembered(app: App, bearer: str) -> Principal | None:
+    """Return who held a token when this process last read it, without a look at the database; None where unknown.
+
+    The token may have ended since: `authenticate` says so.
+    """
+    access = app.accounts.remembered(hashed(bearer)) if has_form(bearer) else None
+    return None if access is None or _has_ended(access, app.clock()) else _principal(access)
+
+
 def _known(app: App, bearer: str) -> tuple[Principal, datetime | None]:
     """Return who holds a token, and when it was used last."""
-    now = app.clock()
     access = app.accounts.access(hashed(bearer)) if has_form(bearer) else None
-    if access is None:
+    if access is None or _has_ended(access, app.clock()):
         raise Unauthorized(_INVALID)
-    token, user = access.token, access.user
+    return _principal(access), access.token.last_used_at
+
+
+def _has_ended(access: Access, now: datetime) -> bool:
+    token = access.token
     expired = token.expires_at is not None and token.expires_at <= now
-    if expired or token.revoked_at is not None or user.disabled_at is not None:
-        raise Unauthorized(_INVALID)
-    found = Principal(
+    return expired or token.revoked_at is not None or access.user.disabled_at is not None
+
+
+def _principal(access: Access) -> Principal:
+    token, user = access.token, access.user
+    return Principal(
         user=user.user,
         admin=user.admin,
         token=token.prefix,
@@ -53,4 +69,3 @@ def _known(app: App, bearer: str) -> tuple[Principal, datetime | None]:
         projects=access.projects,
         private=access.private,
     )
-    return found, token.last_used_at

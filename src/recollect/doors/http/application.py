@@ -120,7 +120,10 @@ class Application:
         began = time.perf_counter()
 
         def run() -> Any:
-            self.access.measures.spent(operation.get(), "wait", time.perf_counter() - began)
+            started = time.perf_counter()
+            self.access.measures.spent(operation.get(), "wait", started - began)
+            asked.who.confirm()
+            self.access.measures.spent(operation.get(), "confirm", time.perf_counter() - started)
             return work(asked)
 
         return await run_sync(run)

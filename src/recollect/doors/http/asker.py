@@ -23,6 +23,10 @@ class Asker(ABC):
     names: Mapping[str, str] = {}
 
     @abstractmethod
+    def confirm(self) -> None:
+        """Look up who was let in on what this process remembers of them; raise `Unauthorized` where that has ended."""
+
+    @abstractmethod
     def asking(self, query: QueryParams, also: Collection[str] = ()) -> Asking:
         """Return what gives the caller that an address names, which may say `also` something else.
 

@@ -153,6 +153,10 @@ class LocalAccess(Access, Asker):
         self.activity.admitted()
         scope.setdefault("state", {})["asker"] = self
 
+    @override
+    def confirm(self) -> None:
+        """Do nothing, as the token of the daemon ends with the process."""
+
     def asking(self, query: QueryParams, also: Collection[str] = ()) -> Asking:
         """Return what gives the caller and the store under the settings that an address names."""
         named = address_of(query, ("user", "team", "project", "zone", "on_secret", "model", *also))

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from typing import Any, Final
 
 from prometheus_client import (
@@ -59,6 +60,8 @@ _STAGES: Final[dict[str, dict[str, str]]] = {
     "records": {"load": "load", "ranking_rows": "load", "touch": "usage", "writing": "write"},
     "fusion": {"matches": "fusion"},
 }
+_OF_MACHINES: Final = ("healthz", "readyz", "metrics")
+"""Operations that a machine asks all the time, so that the log holds none of them."""
 _BLOCKS: Final = frozenset({"writing"})
 """Methods that return a block, which is timed to its end."""
 
@@ -90,6 +93,8 @@ class Metrics(Measures):
         self._calls = Counter("recollect_tool_calls", "Calls of MCP tools", ["tool", "status"], registry=self._registry)
         self._refusals = Counter("recollect_refusals", "Refused requests", ["kind"], registry=self._registry)
         self._running = Gauge("recollect_requests_running", "Requests under way", registry=self._registry)
+        self._answered = cache(lambda label, status: self._requests.labels(label, str(status)))
+        self._time, self._part = cache(self._seconds.labels), cache(self._stages.labels)
         for kind in _REFUSALS.values():
             self._refusals.labels(kind)
 
@@ -120,11 +125,13 @@ class Metrics(Measures):
     def ended(self, label: str, status: int, seconds: float, asker: Asker | None) -> None:
         """Count a request that was answered."""
         self._running.dec()
-        self._requests.labels(label, str(status)).inc()
-        self._seconds.labels(label).observe(seconds)
-        level = logging.DEBUG if label in ("healthz", "readyz", "metrics") else logging.INFO
-        names = asker.names if asker else {}
-        log.log(level, "answered", extra={"operation": label, "status": status, "seconds": round(seconds, 4), **names})
+        self._answered(label, status).inc()
+        self._time(label).observe(seconds)
+        level = logging.DEBUG if label in _OF_MACHINES else logging.INFO
+        if log.isEnabledFor(level):
+            names = asker.names if asker else {}
+            about = {"operation": label, "status": status, "seconds": round(seconds, 4), **names}
+            log.log(level, "answered", extra=about)
 
     def called(self, tool: str, status: int) -> None:
         """Count a call of a tool by MCP."""
@@ -132,7 +139,7 @@ class Metrics(Measures):
 
     def spent(self, operation: str, stage: str, seconds: float) -> None:
         """Note how long a stage of an operation took."""
-        self._stages.labels(operation, stage).observe(seconds)
+        self._part(operation, stage).observe(seconds)
 
     def refused(self, error: RecollectError) -> None:
         """Count an error where it is a refusal."""

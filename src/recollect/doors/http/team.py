@@ -22,7 +22,7 @@ from starlette.types import Scope
 
 from recollect.app import App
 from recollect.auth.administration import HANDLERS, administer
-from recollect.auth.authenticate import authenticate, look_again
+from recollect.auth.authenticate import authenticate, look_again, remembered
 from recollect.auth.browsers import of_browser, sign_in
 from recollect.auth.principal import Principal
 from recollect.domain.requests import Caller
@@ -47,6 +47,7 @@ _IMPORT_MIB: Final = 64  # of a batch of an import
 _LANES: Final = 4
 _OF_ADMINS: Final = frozenset({"doctor"})
 """Verbs that look at the whole store."""
+_OPERATIONS: Final = "/v1/"
 _ACCEPTING: Final = "/v1/admin/accept_invitation"
 _NARROWS: Final = ("team", "project", "zone")
 _INVITED: Final = "An invitation opens nothing else: `recollect token accept` makes a token of it."
@@ -54,11 +55,12 @@ _INVITED: Final = "An invitation opens nothing else: `recollect token accept` ma
 
 @dataclass
 class Member(Asker):
-    """Who holds a token, and `again`, which looks up what it opens by now."""
+    """Who holds the token `bearer`, with what it opens; `confirmed` says whether this request has looked that up."""
 
     app: App
     principal: Principal
-    again: Callable[[], Principal]
+    bearer: str = field(repr=False)
+    confirmed: bool = True
     at: float = field(default_factory=time.monotonic)
 
     def __post_init__(self) -> None:
@@ -74,7 +76,7 @@ class Member(Asker):
             if name in _OF_ADMINS and not self.current().administers():
                 raise Forbidden(f"You have no right to `{name}`: it is for admins of the deployment.")
             caller = self.current().caller(*place)
-            with confirmed_by(lambda: self.confirm(lambda now: now.caller(*place) == caller)):
+            with confirmed_by(lambda: self.require(lambda now: now.caller(*place) == caller)):
                 yield self.app, caller
 
         return asking
@@ -94,18 +96,25 @@ class Member(Asker):
     def administer(self, name: str, fields: dict[str, Any]) -> Any:
         """Run an operation of administration, for as long as the rights are those that the request began with."""
         known = self.current()
-        with confirmed_by(lambda: self.confirm(lambda now: now == known)):
+        with confirmed_by(lambda: self.require(lambda now: now == known)):
             return administer(self.app, name, fields, known)
+
+    def confirm(self) -> None:
+        """Look up what the token opens where that was only remembered; raise `Unauthorized` where it opens nothing."""
+        if not self.confirmed:
+            self.principal, self.at = authenticate(self.app, self.bearer), time.monotonic()
+            self.confirmed = True
 
     def current(self) -> Principal:
         """Return who asks, as of now where the request was on its way for a while; raise `Unauthorized`."""
+        self.confirm()
         if time.monotonic() - self.at > FRESH:
-            self.principal, self.at = self.again(), time.monotonic()
+            self.principal, self.at = look_again(self.app, self.bearer), time.monotonic()
         return self.principal
 
-    def confirm(self, kept: Callable[[Principal], bool]) -> None:
+    def require(self, kept: Callable[[Principal], bool]) -> None:
         """Raise `Forbidden` where the rights that matter are not those any more that the request began with."""
-        if not kept(self.again()):
+        if not kept(look_again(self.app, self.bearer)):
             raise Forbidden("What your token opens was changed while the request was on its way: send it again.")
 
 
@@ -160,7 +169,11 @@ class TeamAccess(Access):
         if path == METRICS:
             await run_sync(self._admit_metrics, bearer)
             return
-        member = await run_sync(self._member, bearer)
+        known = remembered(self.app, bearer) if path.startswith(_OPERATIONS) else None
+        if known is not None:  # the thread that does the work looks the token up
+            member = Member(self.app, known, bearer, confirmed=False)
+        else:
+            member = await run_sync(self._member, bearer)
         scope.setdefault("state", {})["asker"] = member
         if member.principal.invitation and path != _ACCEPTING:
             raise Forbidden(_INVITED)
@@ -188,7 +201,7 @@ class TeamAccess(Access):
         return Browser(partial(self._member, name), {"team": teams[0]} if teams else {}, who.user, name=name)
 
     def _member(self, bearer: str) -> Member:
-        return Member(self.app, authenticate(self.app, bearer), partial(look_again, self.app, bearer))
+        return Member(self.app, authenticate(self.app, bearer), bearer)
 
     def routes(self, post: Callable[..., Route]) -> list[Route]:
         """Return administration and the metrics."""

@@ -9,16 +9,17 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Row, delete, func, insert, literal, or_, select, update
+from sqlalchemy import ColumnElement, Connection, delete, func, insert, literal, or_, select, update
 
 from recollect.domain.accounts import Audit, AuditLine, ProjectSummary, TeamSummary, Token, User
 from recollect.domain.enums import Role, Sensitivity
-from recollect.errors import NotFound, StoreUnusable
+from recollect.errors import NotFound
 from recollect.store.journal import extend
+from recollect.store.sql.account_rows import TOKENS, role_of, token_of, user_of
 from recollect.store.sql.database import Database
+from recollect.store.sql.granted_access import Access, GrantedAccess, raise_version
 from recollect.store.sql.tables import account, journal, membership, project_membership, team, team_project, token
 
-_TOKENS: Final = select(token, account.c.name.label("user")).join(account, account.c.id == token.c.account_id)
 _BEFORE_ALL: Final = 2**31 - 1
 
 OF_BROWSER: Final = "browser of "
@@ -28,49 +29,36 @@ ACCOUNTS = "accounts"
 
 
 @dataclass(frozen=True, slots=True)
-class Access:
-    """The rights of whoever holds a token: the token, its user, and the user's roles.
-
-    `projects` are the roles by team and project that count in place of those in `teams`, and `private` the projects of
-    these teams that are for those alone who have such a role.
-    """
-
-    token: Token
-    user: User
-    projects: dict[tuple[str, str], Role] = field(default_factory=dict)
-    private: frozenset[tuple[str, str]] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
 class Accounts:
     """Users, teams, projects and tokens of one database; `clock` dates what is written."""
 
     _database: Database
     _clock: Callable[[], datetime]
+    _granted: GrantedAccess = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_granted", GrantedAccess(self._database))
 
     def access(self, hashed: str) -> Access | None:
         """Return what is known of the token with this hash (SHA-256 in hex), valid or not; None for an unknown one."""
-        with self._database.reading() as connection:
-            found = connection.execute(_TOKENS.where(token.c.hash == hashed)).first()
-            if found is None:
-                return None
-            own = connection.execute(select(account).where(account.c.id == found.account_id)).one()
-            teams = _teams_of(connection, [own.id]).get(own.id, {})
-            places = connection.execute(_places(own.id)).all()
-        roles = {(one.team, one.project): _role(one.role) for one in places if one.role is not None}
-        private = frozenset((one.team, one.project) for one in places if one.private)
-        return Access(_token(found), _user(own, teams), roles, private)
+        return self._granted.of(hashed)
 
-    def used(self, prefix: str, at: datetime) -> None:
+    def remembered(self, hashed: str) -> Access | None:
+        """Return what was known of the token when this process last read it; it may have ended since."""
+        return self._granted.remembered(hashed)
+
+    def used(self, hashed: str, at: datetime) -> None:
         """Note when a token was used last; no writer is waited for."""
         with self._database.writing() as connection:
-            connection.execute(update(token).where(token.c.prefix == prefix).values(last_used_at=at))
+            connection.execute(update(token).where(token.c.hash == hashed).values(last_used_at=at))
+        self._granted.used(hashed, at)
 
     @contextmanager
     def changing(self, actor: str) -> Iterator[AccountWriting]:
         """Open one transaction, journalled as by `actor`; nothing of it exists before the block has ended well."""
         with self._database.exclusive() as connection:
             yield AccountWriting(connection, actor, self._clock())
+            raise_version(connection)
 
     def users(self, teams: Sequence[str] | None) -> list[User]:
         """Return all users, or the members of some teams, by their names."""
@@ -82,7 +70,7 @@ class Accounts:
             rows = connection.execute(query).all()
             roles = _teams_of(connection, None)
         seen = None if teams is None else set(teams)
-        return [_user(one, _within(roles.get(one.id, {}), seen)) for one in rows]
+        return [user_of(one, _within(roles.get(one.id, {}), seen)) for one in rows]
 
     def teams(self, names: Sequence[str] | None) -> list[TeamSummary]:
         """Return all teams, or those of these names."""
@@ -97,7 +85,7 @@ class Accounts:
             rows = connection.execute(query if names is None else query.where(team.c.name.in_(names))).all()
         members: dict[str, dict[str, Role]] = defaultdict(dict)
         for one in rows:
-            members[one.team] |= {one.user: _role(one.role)} if one.user is not None else {}
+            members[one.team] |= {one.user: role_of(one.role)} if one.user is not None else {}
         return [TeamSummary(name, roles) for name, roles in members.items()]
 
     def projects(self, teams: Sequence[str] | None) -> list[ProjectSummary]:
@@ -108,8 +96,8 @@ class Accounts:
     def tokens(self, user: str) -> list[Token]:
         """Return the tokens of a user, the newest first."""
         with self._database.reading() as connection:
-            query = _TOKENS.where(account.c.name == user).order_by(token.c.id.desc())
-            return [_token(one) for one in connection.execute(query)]
+            query = TOKENS.where(account.c.name == user).order_by(token.c.id.desc())
+            return [token_of(one) for one in connection.execute(query)]
 
     def lines(self, teams: Sequence[str] | None, asked: Audit, limit: int, *, accounts: bool) -> list[AuditLine]:
         """Return journal lines of teams and their projects, the newest first, with those of accounts if asked for.
@@ -153,7 +141,7 @@ class AccountWriting:
     def user(self, name: str) -> User | None:
         """Return the user of this name, None where there is none."""
         found = self._connection.execute(select(account).where(account.c.name == name)).first()
-        return None if found is None else _user(found, _teams_of(self._connection, [found.id]).get(found.id, {}))
+        return None if found is None else user_of(found, _teams_of(self._connection, [found.id]).get(found.id, {}))
 
     def admins(self) -> int:
         """Count the admins of the deployment who are not disabled."""
@@ -232,8 +220,8 @@ class AccountWriting:
 
     def token(self, prefix: str) -> Token | None:
         """Return the token with this prefix, None where there is none."""
-        found = self._connection.execute(_TOKENS.where(token.c.prefix == prefix)).first()
-        return None if found is None else _token(found)
+        found = self._connection.execute(TOKENS.where(token.c.prefix == prefix)).first()
+        return None if found is None else token_of(found)
 
     def add_token(self, new: Token, hashed: str) -> None:
         """Write a new token by its hash (SHA-256 in hex)."""
@@ -284,20 +272,6 @@ class AccountWriting:
         extend(self._connection, chain, self._actor, self._at, action, [(None, Sensitivity.PUBLIC, told)])
 
 
-def _places(account_id: int) -> Any:
-    """Select the projects in which a user has a role of their own, and the private ones of their teams."""
-    own = (project_membership.c.project_id == team_project.c.id) & (project_membership.c.account_id == account_id)
-    mine = select(membership.c.team_id).where(membership.c.account_id == account_id)
-    return (
-        select(team.c.name.label("team"), team_project.c.name.label("project"), team_project.c.private)
-        .add_columns(project_membership.c.role)
-        .select_from(team_project)
-        .join(team, team.c.id == team_project.c.team_id)
-        .outerjoin(project_membership, own)
-        .where(or_(project_membership.c.role.is_not(None), team_project.c.private & team_project.c.team_id.in_(mine)))
-    )
-
-
 def registered_projects(connection: Connection, here: ColumnElement[bool] | None) -> list[ProjectSummary]:
     """Return the registered projects that meet the condition `here`, or all, with the roles of their members."""
     query = (
@@ -312,7 +286,7 @@ def registered_projects(connection: Connection, here: ColumnElement[bool] | None
     members: dict[tuple[str, str, bool], dict[str, Role]] = defaultdict(dict)
     for one in connection.execute(query if here is None else query.where(here)):
         roles = members[one.team, one.project, bool(one.private)]
-        roles |= {one.user: _role(one.role)} if one.user is not None else {}
+        roles |= {one.user: role_of(one.role)} if one.user is not None else {}
     return [ProjectSummary(*place, roles) for place, roles in members.items()]
 
 
@@ -325,38 +299,9 @@ def _teams_of(connection: Connection, ids: Sequence[int] | None) -> dict[int, di
         query = query.where(membership.c.account_id.in_(ids))
     found: dict[int, dict[str, Role]] = defaultdict(dict)
     for one in connection.execute(query.order_by(team.c.name)):
-        found[one.account_id][one.name] = _role(one.role)
+        found[one.account_id][one.name] = role_of(one.role)
     return found
-
-
-def _role(text: str) -> Role:
-    """Return the role of this name; raise `StoreUnusable` for one that somebody else must have written."""
-    try:
-        return Role(text)
-    except ValueError:
-        raise StoreUnusable(
-            "A role in the accounts is none that Recollect knows, so somebody has changed the tables: give it anew "
-            "(`recollect team grant`, `recollect project grant`), or revoke the token. `recollect doctor` counts them."
-        ) from None
 
 
 def _within(roles: Mapping[str, Role], seen: set[str] | None) -> dict[str, Role]:
     return {name: role for name, role in roles.items() if seen is None or name in seen}
-
-
-def _user(row: Row[Any], teams: Mapping[str, Role]) -> User:
-    return User(row.name, bool(row.admin), row.created_at, row.disabled_at, dict(teams))
-
-
-def _token(row: Row[Any]) -> Token:
-    return Token(
-        prefix=row.prefix,
-        user=row.user,
-        label=row.label,
-        created_at=row.created_at,
-        role=_role(row.role) if row.role else None,
-        invitation=bool(row.invitation),
-        expires_at=row.expires_at,
-        last_used_at=row.last_used_at,
-        revoked_at=row.revoked_at,
-    )

@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from sqlalchemy import Connection, make_url
-from sqlalchemy.exc import DatabaseError, DataError, IntegrityError, InterfaceError, ProgrammingError, TimeoutError
+from sqlalchemy import Connection, Executable, Row, make_url
+from sqlalchemy.exc import (
+    DatabaseError,
+    DataError,
+    DBAPIError,
+    IntegrityError,
+    InterfaceError,
+    ProgrammingError,
+    TimeoutError,
+)
 from sqlalchemy.pool import QueuePool
 
 from recollect.errors import StoreUnusable
 from recollect.store.ownership import unwritable
-from recollect.store.sql.dialect import Dialect
+from recollect.store.sql.dialect import ALONE, Dialect, begun
 from recollect.store.sql.postgres import Postgres
 from recollect.store.sql.sqlite import Sqlite
 from recollect.store.sql.statements import KNOWN
@@ -62,15 +70,29 @@ class Database:
         if (known := getattr(self._thread, "connection", None)) is not None:
             yield known
             return
-        options: dict[str, Any] = {**self.dialect.reading, KNOWN: {}}
-        with _as_store_error(), self.engine.connect().execution_options(**options) as connection:
-            transaction = connection.begin()
+        with _as_store_error(), begun(self.engine, {**self.dialect.reading, KNOWN: {}}) as connection:
             self._thread.connection = connection
             try:
                 yield connection
             finally:
                 self._thread.connection = None
-                transaction.rollback()  # nothing was written; and after damage was met SQLite refuses to commit
+                connection.rollback()  # nothing was written; and after damage was met SQLite refuses to commit
+
+    def rows(self, query: Executable, values: Mapping[str, Any] | None = None) -> Sequence[Row[Any]]:
+        """Return the rows of one query, which needs no transaction; within one of this thread it is a part of that."""
+        if (known := getattr(self._thread, "connection", None)) is not None:
+            return cast(Sequence[Row[Any]], known.execute(query, values).all())
+        with _as_store_error():
+            try:
+                return self._alone(query, values)
+            except DBAPIError as error:
+                if not error.connection_invalidated:
+                    raise
+                return self._alone(query, values)  # on a new connection: nothing was written
+
+    def _alone(self, query: Executable, values: Mapping[str, Any] | None) -> Sequence[Row[Any]]:
+        with self.engine.connect() as connection:
+            return connection.execution_options(**{ALONE: True, **self.dialect.reading}).execute(query, values).all()
 
     @contextmanager
     def writing(self, *namespaces: str) -> Iterator[Connection]:

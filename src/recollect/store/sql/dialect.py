@@ -4,13 +4,39 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any, ClassVar, Final
 
-from sqlalchemy import Connection, Engine, Table, func, select
+from sqlalchemy import Connection, Engine, RootTransaction, Table, func, select
+from sqlalchemy.exc import DBAPIError
 
 INDEX: Final = "index"
 """The kind of claim on a namespace whose vector index a process writes to."""
+ALONE: Final = "alone"
+"""The option of a connection whose single statement is no part of a transaction."""
+WRITE: Final = "write"
+"""The option of a connection whose transaction writes."""
+
+
+@contextmanager
+def begun(engine: Engine, options: Mapping[str, Any]) -> Iterator[Connection]:
+    """Give a connection whose transaction has begun, and commit it when the block ends well.
+
+    A connection that was lost while nobody used it shows at the beginning, and another one takes its place, once.
+    """
+    with ExitStack() as closing:
+        try:
+            transaction = _begin(engine, options, closing)
+        except DBAPIError as error:
+            if not error.connection_invalidated:
+                raise
+            transaction = _begin(engine, options, closing)
+        with transaction:
+            yield transaction.connection
+
+
+def _begin(engine: Engine, options: Mapping[str, Any], closing: ExitStack) -> RootTransaction:
+    return closing.enter_context(engine.connect()).execution_options(**options).begin()
 
 
 class Dialect(ABC):

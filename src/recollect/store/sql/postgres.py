@@ -16,7 +16,7 @@ from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, mak
 from sqlalchemy.dialects import postgresql
 
 from recollect.errors import InvalidInput
-from recollect.store.sql.dialect import INDEX, Dialect
+from recollect.store.sql.dialect import ALONE, INDEX, WRITE, Dialect, begun
 from recollect.store.text import postgres_schema
 
 _STORE: Final = 7_236_001  # the advisory lock that every writer shares, and that excludes all of them
@@ -35,12 +35,15 @@ _OWN_SESSION: Final = 5  # times that a statement is sent before it is prepared,
 _POOLED: Final = "pooled"  # what is known of a connection: whether its transactions run in sessions of a pooler
 _TIMEOUT: Final = "10min"
 # The server ends what we wait for too long, and lets go of the locks of a replica that is cut off. It knows the session
-# by another number than a pooler gave us; then the limits end with this transaction, and `_limit` sets them in each.
+# by another number than a pooler gave us; then the limits end with this transaction, and `_begin` sets them in each.
 _LIMITS: Final = """SELECT pooled, set_config('statement_timeout', %s, pooled),
     set_config('tcp_keepalives_idle', '30', pooled), set_config('tcp_keepalives_interval', '10', pooled),
     set_config('tcp_keepalives_count', '3', pooled) FROM (SELECT pg_backend_pid() <> %s AS pooled) AS session"""
 _LIMITED: Final = f"SET LOCAL statement_timeout = '{_TIMEOUT}'"
 _UNLIMITED = text("SET LOCAL statement_timeout = 0")  # a migration or a restored backup may take long
+_SNAPSHOT: Final = "snapshot"  # the option of a connection whose transaction sees one state
+_BEGIN: Final = "BEGIN"
+_BEGIN_SNAPSHOT: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 _AS_BYTES: Final = "as_bytes"  # the option of a connection that reads
 _LOCK = text("SELECT pg_advisory_xact_lock(:key)")
 _SHARE = text("SELECT pg_advisory_xact_lock_shared(:key)")
@@ -78,7 +81,7 @@ class Postgres(Dialect):
     functions = (postgres_schema.INDEXED,)
 
     insert = staticmethod(postgresql.insert)
-    reading: ClassVar[Mapping[str, Any]] = {"isolation_level": "REPEATABLE READ", _AS_BYTES: True}
+    reading: ClassVar[Mapping[str, Any]] = {_SNAPSHOT: True, _AS_BYTES: True}
 
     def engine(self, url: str, connections: int) -> Engine:
         """Return an engine that notices when the server was away, and waits for nothing for ever.
@@ -89,10 +92,12 @@ class Postgres(Dialect):
         address, prepare = _without_prepare(make_url(url))
         patience = {name: value for name, value in _PATIENCE.items() if name not in address.query}
         patience[_PREPARE] = None  # until it is known whose session it is
-        engine = create_engine(address, pool_pre_ping=True, hide_parameters=True, connect_args=patience, **pool)
+        # The driver begins no transaction of its own: `_begin` does, where a lost connection then shows.
+        alone = {"isolation_level": "AUTOCOMMIT", "hide_parameters": True}
+        engine = create_engine(address, connect_args=patience, **alone, **pool)
         _check_options(engine)
         event.listen(engine, "connect", partial(_begin_session, prepare))
-        event.listen(engine, "begin", _limit)
+        event.listen(engine, "begin", _begin)
         event.listen(engine, "before_cursor_execute", _read_as_bytes)
         event.listen(engine, "connect", partial(_watch, engine, patience))
         return engine
@@ -103,7 +108,7 @@ class Postgres(Dialect):
 
         They are taken in one order, so that two writers of several namespaces never wait for each other.
         """
-        with engine.connect().execution_options(write=True) as connection, connection.begin():
+        with begun(engine, {WRITE: True}) as connection:
             if namespaces is None:
                 connection.execute(_LOCK, {"key": _STORE})
                 connection.execute(_UNLIMITED)
@@ -119,7 +124,7 @@ class Postgres(Dialect):
 
         Writers of the memories do not wait for it, so that a slow index costs no write.
         """
-        with engine.connect() as connection, connection.begin():
+        with begun(engine, {}) as connection:
             for key in sorted({_lock_of(f"{INDEX} {name}") for name in namespaces}):
                 connection.execute(_LOCK, {"key": key})
             yield
@@ -131,7 +136,7 @@ class Postgres(Dialect):
         No row is locked, so that no writer waits. A claim ends with its connection, and so with its process.
         """
         keys = {_lock_of(f"{kind} {name}"): name for name in names}
-        with engine.connect() as connection, connection.begin():
+        with begun(engine, {}) as connection:
             yield {keys[one] for one in connection.execute(_CLAIM, {"keys": list(keys)}).scalars()} if keys else set()
 
     def claim_ids(self, connection: Connection, table: Table, wanted: Sequence[int | None]) -> list[int]:
@@ -208,7 +213,11 @@ def _begin_session(prepare: int | None, connection: Any, record: Any) -> None:
     connection.prepare_threshold = times or None  # psycopg prepares at once at 0, and never with None
 
 
-def _limit(connection: Connection) -> None:
+def _begin(connection: Connection) -> None:
+    options = connection.get_execution_options()
+    if options.get(ALONE):
+        return
+    connection.exec_driver_sql(_BEGIN_SNAPSHOT if options.get(_SNAPSHOT) else _BEGIN)
     if connection.info.get(_POOLED):
         connection.exec_driver_sql(_LIMITED)
 

@@ -15,7 +15,7 @@ from sqlalchemy.exc import DatabaseError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 
-from recollect.store.sql.dialect import Dialect
+from recollect.store.sql.dialect import ALONE, WRITE, Dialect, begun
 from recollect.store.sql.expressions import any_of, folded, unindexed, walked
 from recollect.store.text import fts5_schema
 
@@ -103,8 +103,9 @@ class Sqlite(Dialect):
 
         @event.listens_for(engine, "begin")
         def _begin(connection: Connection) -> None:
-            immediate = connection.get_execution_options().get("write", False)
-            connection.exec_driver_sql("BEGIN IMMEDIATE" if immediate else "BEGIN")
+            options = connection.get_execution_options()
+            if not options.get(ALONE):
+                connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get(WRITE) else "BEGIN")
 
         return engine
 
@@ -112,7 +113,7 @@ class Sqlite(Dialect):
     def writing(self, engine: Engine, namespaces: Sequence[str] | None) -> Iterator[Connection]:
         """Open a write transaction; writers of one process queue before the file's lock, so that none is refused."""
         del namespaces
-        with self._write_lock, engine.connect().execution_options(write=True) as connection, connection.begin():
+        with self._write_lock, begun(engine, {WRITE: True}) as connection:
             yield connection
 
     def claim_ids(self, connection: Connection, table: Table, wanted: Sequence[int | None]) -> list[int]:

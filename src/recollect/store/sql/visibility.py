@@ -41,6 +41,7 @@ from recollect.domain.enums import (
 from recollect.domain.origin import APPROVED, TOLD
 from recollect.domain.search import View
 from recollect.store.sql.column_types import AWAY, UtcDateTime
+from recollect.store.sql.dialect import WRITE
 from recollect.store.sql.expressions import Listed, any_of, folded, unindexed
 from recollect.store.sql.statements import once
 from recollect.store.sql.tables import held, journal, label, memory, namespace
@@ -77,7 +78,7 @@ def namespace_ids(connection: Connection, names: Sequence[str]) -> dict[str, int
 
     A writer's connection does not: what it has made may be rolled back.
     """
-    writes = connection.get_execution_options().get("write", False)
+    writes = connection.get_execution_options().get(WRITE, False)
     known: dict[str, int] = {} if writes else connection.info.setdefault("namespaces", {})
     if missing := [name for name in names if name not in known]:
         known |= dict(map(tuple, connection.execute(_NAMESPACES, {"names": missing})))
