@@ -21,6 +21,7 @@ from urllib.parse import unquote
 from zlib import crc32
 
 from recollect.prompt.neutral import latin, neutral, visible, without_marks
+from recollect.text.sentences import sentences
 
 REDACTED: Final = "[redacted: instruction]"
 LIKELY: Final = 0.3
@@ -104,7 +105,6 @@ _OF_WORD: Final = {
     word: tuple(name for name, words in CONCEPTS.items() if word in words.split())
     for word in {one for words in CONCEPTS.values() for one in words.split()}
 }
-_SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？।؟])")
 _MARKUP: Final = re.compile(r"[*_`~>#\"'“”‘’«»<{}()\[\]|\\/!-]+")
 _MESSAGE: Final = re.compile(
     r"""["']?(?:role|type)["']?\s*:\s*["'](?:system|developer|user|assistant|tool|function|tool_use|tool_result|message)["']"""
@@ -174,19 +174,14 @@ def _line(line: str) -> tuple[str, int]:
         return REDACTED, 1
     if header := _HEADER.match(line):
         return f"[{header[2]}]", 0
-    pieces = _SENTENCE.split(line)
-    found = [bool(piece.strip()) and orders(piece) for piece in pieces]
+    pieces = sentences(line, semicolons=True)
+    found = [orders(piece) for piece in pieces]
     rest = [piece for piece, order in zip(pieces, found, strict=True) if not order]
     if len(rest) > 1 and orders(" ".join(rest), CERTAIN):
         return REDACTED, 1
     if not any(found):
         return line, 0
     return " ".join(REDACTED if order else piece for piece, order in zip(pieces, found, strict=True)), sum(found)
-
-
-def sentences(line: str) -> list[str]:
-    """Return the sentences of a line."""
-    return [piece for piece in _SENTENCE.split(line) if piece]
 
 
 def plain(text: str) -> str:

@@ -22,7 +22,8 @@ from recollect.domain.search import View
 from recollect.memory.condense import MOST, beginning, condensed, day, may_condense
 from recollect.memory.summaries import write_summary
 from recollect.sessions.session_state import Context
-from recollect.text.layers import sentences, shortened, title
+from recollect.text.layers import shortened, title
+from recollect.text.sentences import sentences
 from recollect.text.terms import jaccard, spellings, topic_words
 
 FEWEST: Final = 3
