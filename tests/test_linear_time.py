@@ -30,6 +30,7 @@ from recollect.doors.web import words as page_words
 from recollect.engines import chat
 from recollect.engines.embedding.tokens import Tokens
 from recollect.errors import RecollectError
+from recollect.gate import look_alikes
 from recollect.memory import condense, grounding, likeness
 from recollect.prompt import neutral, orders
 from recollect.search import budget, everything, parse, passages, periods, typed_dates, unasked, versions
@@ -193,7 +194,7 @@ PROMPT: dict[str, Reader] = {
     "governed": orders.governed,
     "gives orders": orders.gives_orders,
     "orders": orders.orders,
-    "latin": neutral.latin,
+    "look-alikes": look_alikes.without_look_alikes,
     "told to a model": chat.said_of,
     "reply of a model": lambda text: chat.read(Reply, text),
 }

@@ -20,7 +20,8 @@ from typing import Final
 from urllib.parse import unquote
 from zlib import crc32
 
-from recollect.prompt.neutral import latin, neutral, visible, without_marks
+from recollect.gate.look_alikes import without_look_alikes
+from recollect.prompt.neutral import neutral, visible, without_marks
 from recollect.text.sentences import sentences
 
 REDACTED: Final = "[redacted: instruction]"
@@ -170,7 +171,11 @@ def orders(text: str, least: float = LIKELY) -> bool:
 
 def _line(line: str) -> tuple[str, int]:
     """Return a line with its orders redacted, and how many they were."""
-    if len(line) > _LONGEST_LINE or _MESSAGE.search(line) or _DELIMITER.search(latin(without_marks(line))):
+    if (
+        len(line) > _LONGEST_LINE
+        or _MESSAGE.search(line)
+        or _DELIMITER.search(without_look_alikes(without_marks(line)))
+    ):
         return REDACTED, 1
     if header := _HEADER.match(line):
         return f"[{header[2]}]", 0
@@ -186,7 +191,7 @@ def _line(line: str) -> tuple[str, int]:
 
 def plain(text: str) -> str:
     """Return a text as it is compared: Latin letters for their lookalikes, no marks, single spaces."""
-    return " ".join(_MARKUP.sub(" ", latin(without_marks(text))).split())
+    return " ".join(_MARKUP.sub(" ", without_look_alikes(without_marks(text))).split())
 
 
 def unescaped(text: str) -> str:
