@@ -30,6 +30,7 @@ from recollect.doors.web import words as page_words
 from recollect.engines import chat
 from recollect.engines.embedding.tokens import Tokens
 from recollect.errors import RecollectError
+from recollect.gate import look_alikes
 from recollect.memory import condense, grounding, likeness
 from recollect.prompt import neutral, orders
 from recollect.search import budget, everything, parse, passages, periods, typed_dates, unasked, versions
@@ -54,6 +55,7 @@ from recollect.text import (
     normalization,
     prompts,
     proper_names,
+    sentences,
     speaker_names,
     terms,
     writing_systems,
@@ -167,7 +169,8 @@ TEXT: dict[str, Reader] = {
     "title": layers.title,
     "abstract": layers.abstract,
     "overview": layers.overview,
-    "sentences": layers.sentences,
+    "sentences": sentences.sentences,
+    "sentences and clauses": lambda text: sentences.sentences(text, semicolons=True),
     "chunks": lambda text: chunk.chunk(text, TOKENS.spans(text), 128, 16),
     "tokens": TOKENS.count,
     "tokenized": lambda text: TOKENS.tokenized([text], 256),
@@ -191,7 +194,7 @@ PROMPT: dict[str, Reader] = {
     "governed": orders.governed,
     "gives orders": orders.gives_orders,
     "orders": orders.orders,
-    "latin": neutral.latin,
+    "look-alikes": look_alikes.without_look_alikes,
     "told to a model": chat.said_of,
     "reply of a model": lambda text: chat.read(Reply, text),
 }

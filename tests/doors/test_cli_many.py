@@ -10,7 +10,7 @@ import pytest
 
 from callers import ADA
 from recollect import Draft, Settings, remember
-from recollect.doors.cli.dispatch import ALIASES
+from recollect.doors.cli.aliases import ALIASES
 from recollect.doors.cli.main import whole
 from recollect.errors import InvalidInput, NotFound, SecretFound
 from stores import open_app

@@ -15,7 +15,7 @@ from recollect.sessions.memorability import (
     memorability,
     signs_of,
 )
-from recollect.sessions.observations.statements import sentences, states_rule
+from recollect.sessions.observations.statements import statements, states_rule
 
 WORDS = "harbour violin copper glacier lantern meadow thunder pepper saddle window orchard pebble ribbon".split()
 RULE = "Never deploy on Fridays, because support is away."
@@ -26,7 +26,7 @@ NOTHING = "great work, see you tomorrow"
 
 def best(prompt: str) -> Memorability:
     """Score the best sentence of a prompt."""
-    scores = [memorability(one, Kind.DECISION if states_rule(one) else None) for one in sentences(prompt)]
+    scores = [memorability(one, Kind.DECISION if states_rule(one) else None) for one in statements(prompt)]
     return max(scores, key=lambda one: one.score)
 
 

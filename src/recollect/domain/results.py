@@ -89,6 +89,11 @@ class Memory(Answer, MemoryFields, Stamped):
         """Return in plain words where it came from."""
         return self.stamp.words
 
+    @property
+    def is_hidden(self) -> bool:
+        """Say whether it was forgotten softly, merged into another memory, or replaced by a newer one."""
+        return any(one is not None for one in (self.deleted_at, self.merged_into, self.superseded_by))
+
     def without_plain_origin(self, labels: dict[str, Any]) -> dict[str, Any]:
         """Return labels without the origin of what was told, which is the rule and says nothing."""
         plain = self.authority is Authority.TOLD

@@ -1,4 +1,4 @@
-"""Undoes the forms that hide a secret from patterns: look-alike letters, pieces, escapes, base64 and hexadecimal.
+"""Undoes the forms that hide a secret from patterns: pieces, escapes, base64 and hexadecimal.
 
 Only what decodes to plain text is scanned; an image or a digest does not.
 """
@@ -17,20 +17,6 @@ _SPACES: Final = re.compile(r"\s+")
 _SHORTEST: Final = 12  # bytes: what happens to be text by chance is shorter
 _PLAIN: Final = frozenset(range(0x20, 0x7F)) | frozenset(b"\t\r\n")
 _HEAD: Final = 64  # characters that tell whether the whole is worth decoding
-
-_LOOK_ALIKES: Final = str.maketrans(
-    "аеорсухіјѕкмтвнԁԛԝһгпАВЕКМНОРСТУХІЈЅҮԚԜαογνρτικυχωΑΒΕΖΗΙΚΜΝΟΡΤΥΧıɑɡʏ",
-    "aeopcyxijskmtbhdqwhrnABEKMHOPCTYXIJSYQWaoyvptikuxwABEZHIKMNOPTYXiagy",
-)
-_WORD: Final = re.compile(r"\w{1,256}")
-
-
-def without_look_alikes(text: str) -> str:
-    """Return the text with Greek and Cyrillic letters as the Latin ones they resemble, in words that mix scripts."""
-    mixed = pattern("mixed_scripts").search
-    if not mixed(text):
-        return text
-    return _WORD.sub(lambda word: word[0].translate(_LOOK_ALIKES) if mixed(word[0]) else word[0], text)
 
 
 def rejoined(text: str) -> Iterator[tuple[str, list[int]]]:

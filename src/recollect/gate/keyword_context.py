@@ -181,6 +181,13 @@ def _values(text: str, at: int, level: Level) -> Candidates:
     yield value, level
 
 
+def sentence_around(text: str, name: Label) -> tuple[int, int]:
+    """Return where the sentence around a label starts and ends, as far as it is read."""
+    stops = [stop.end() for stop in pattern("stop").finditer(text, name.first, name.start)]
+    stop = pattern("stop").search(text, name.end, name.last)
+    return stops[-1] if stops else name.first, stop.start() if stop else name.last
+
+
 def _sentence_after(text: str, name: Label) -> Candidates:
     stop = pattern("stop").search(text, name.end, name.last)
     tail = text[name.end : stop.end() if stop else name.last]
@@ -208,8 +215,7 @@ def _changed(text: str, name: Label, length: int) -> bool:
 
 def _sentence_before(text: str, name: Label) -> Candidates:
     """Read "use x as the password", "x is the password" and "enter x when asked for the password"."""
-    stops = [stop.end() for stop in pattern("stop").finditer(text, name.first, name.start)]
-    offset = stops[-1] if stops else name.first
+    offset, _ = sentence_around(text, name)
     for place, level in (("as_label", Level.SAID), ("and_before", Level.FAR), ("verb", Level.FAR)):
         for match in pattern(place).finditer(text[offset : name.start]):
             value = read(text, offset + match.start("s"))

@@ -14,9 +14,10 @@ from functools import cache, lru_cache
 from typing import Final
 
 from recollect.gate import heuristics
-from recollect.gate.decoding import encoded_texts, rejoined, unescaped, without_look_alikes
+from recollect.gate.decoding import encoded_texts, rejoined, unescaped
 from recollect.gate.keyword_context import labelled
 from recollect.gate.labels import labels
+from recollect.gate.look_alikes import without_look_alikes
 from recollect.gate.plugins import library
 from recollect.gate.private_keys import private_keys
 from recollect.gate.sentences import sentences

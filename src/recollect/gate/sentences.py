@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Final, TypeAlias
 
 from recollect.gate import heuristics
-from recollect.gate.keyword_context import PASSWORD, read
+from recollect.gate.keyword_context import PASSWORD, read, sentence_around
 from recollect.gate.labels import Label
 from recollect.gate.tables import pattern, table
 from recollect.gate.time_limit import check_time
@@ -33,13 +33,6 @@ def sentences(text: str, names: list[Label]) -> Found:
                 yield PASSWORD, *match.span("s")
 
 
-def _bounds(text: str, name: Label) -> tuple[int, int]:
-    """Return where the sentence around a label starts and ends, as far as it is read."""
-    stops = [stop.end() for stop in pattern("stop").finditer(text, name.first, name.start)]
-    stop = pattern("stop").search(text, name.end, name.last)
-    return stops[-1] if stops else name.first, stop.start() if stop else name.last
-
-
 def _credentials(text: str, name: Label) -> Found:
     """Read "user / password" and "user: password" behind a word for credentials."""
     if alone := pattern("alone").match(text, name.end):
@@ -47,7 +40,7 @@ def _credentials(text: str, name: Label) -> Found:
         if value and value.last and heuristics.beside(value.text):
             yield PASSWORD, value.start, value.end
             return
-    for pair in pattern("pair").finditer(text, name.end, _bounds(text, name)[1]):
+    for pair in pattern("pair").finditer(text, name.end, sentence_around(text, name)[1]):
         value = read(text, pair.end())
         said = pattern("told").search(text, name.end, pair.start())
         if value and (
@@ -58,7 +51,7 @@ def _credentials(text: str, name: Label) -> Found:
 
 
 def _login(text: str, name: Label) -> Found:
-    for match in pattern("with_value").finditer(text, *_bounds(text, name)):
+    for match in pattern("with_value").finditer(text, *sentence_around(text, name)):
         value = read(text, match.start("s" if match["s"] else "t"))
         if value and heuristics.beside(value.text):
             yield PASSWORD, value.start, value.end

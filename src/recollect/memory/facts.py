@@ -144,7 +144,7 @@ def _can_confirm(app: App, transaction: Writing, old: Fact, source: Memory | Non
     if source is not None or old.memory_id is None:
         return old.sensitivity is level and old.memory_id == (source.id if source else None)
     of = transaction.by_id(old.memory_id)
-    hidden = of is None or expired(of, app.clock()) or of.merged_into is not None or of.superseded_by is not None
+    hidden = of is None or expired(of, app.clock()) or of.is_hidden
     return not hidden and _strictest(old.sensitivity, of) is level
 
 

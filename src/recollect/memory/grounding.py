@@ -17,6 +17,7 @@ from recollect.prompt.orders import gives_orders
 from recollect.text import layers
 from recollect.text.entities import entities
 from recollect.text.normalization import fold
+from recollect.text.sentences import sentences
 from recollect.text.terms import topic_words
 
 MOST_FACTS: Final = 12
@@ -79,14 +80,14 @@ def _line(said: str, source: str, cut: Callable[[str], str]) -> str:
 
 def _stated(facts: Iterable[Triple], source: str) -> tuple[Triple, ...]:
     """Return the triples that one sentence of the source states: both ends stand in it, and it denies nothing."""
-    sentences = [one for each in layers.sentences(source) if not _DENIED.search(one := _folded(each))]
+    stated = [one for each in sentences(source) if not _DENIED.search(one := _folded(each))]
     found: dict[tuple[str, str, str], Triple] = {}
     for subject, predicate, what in facts:
         ends = (_folded(subject), _folded(what))
         words = re.findall(r"\w+", fold(predicate).replace("_", " "))
         if ends[0] == ends[1] or not words or len(words) > _PREDICATE_WORDS or not all(map(_is_name, ends)):
             continue
-        if any(_states(one, ends, words) for one in sentences) and not gives_orders(f"{subject} {predicate} {what}"):
+        if any(_states(one, ends, words) for one in stated) and not gives_orders(f"{subject} {predicate} {what}"):
             tidy = (" ".join(subject.split()), "_".join(words), " ".join(what.split()))
             found.setdefault((ends[0], tidy[1], ends[1]), tidy)
     return tuple(found.values())[:MOST_FACTS]

@@ -11,6 +11,7 @@ import unicodedata
 from itertools import pairwise
 
 from recollect.text.normalization import orderly
+from recollect.text.sentences import sentences, spans
 
 _CONTRACTIONS = (
     (re.compile(r"[‘’]"), "'"),
@@ -41,11 +42,6 @@ _RESTRICTING = frozenset(
     hardly barely formerly anymore longer nicht kein keine nie ohne ne pas jamais sans nunca sin""".split()
 )
 _LONGEST = 60  # words of a sentence that may begin with another
-_SENTENCE_END = re.compile(
-    r"(?<=[.!?…])(?<!\b[^\W\d_]\.)(?<!\b(?:Mr|Ms|Dr|St|vs|cf|No|Co|Jr|Sr)\.)(?<!\b(?:Mrs|etc|Inc|Ltd|e\.g|i\.e)\.)"
-    r"(?<!\bProf\.)[^\S\n]+|\n|(?<=[。！？।؟۔])",
-    re.IGNORECASE,
-)
 
 
 def same(one: str, other: str) -> bool:
@@ -60,7 +56,7 @@ def says_all(old: str, new: str) -> bool:
     """Say whether each sentence of `new` has exactly the words of a sentence of `old`, in whatever order."""
 
     def bags(text: str) -> set[tuple[str, ...]]:
-        return {tuple(sorted(_words(text[start:end]))) for start, end in _sentences(text)}
+        return {tuple(sorted(_words(sentence))) for sentence in sentences(text)}
 
     return bags(new) <= bags(old)
 
@@ -73,27 +69,27 @@ def merged(old: str, new: str) -> str:
     if "```" in old or "```" in new:
         return old if new in old else f"{old}\n{new}"
     text = old.strip()
-    spans = _sentences(text)
-    known = [text[start:end] for start, end in spans]
-    sentences = list(known)
+    places = list(spans(text))
+    known = [text[start:end] for start, end in places]
+    both = list(known)
     whole = {_beginnings(one)[-1]: at for at, one in enumerate(known)}
     said = {beginning for one in known for beginning in _beginnings(one)}
-    for sentence in (new[start:end] for start, end in _sentences(new)):
+    for sentence in sentences(new):
         beginnings = _beginnings(sentence)
         if beginnings[-1] in said:
             continue
         added_to = next((one for one in beginnings if one in whole), None)
-        at = whole.pop(added_to) if added_to is not None else len(sentences)  # what took its place stays
-        sentences[at : at + 1] = [sentence]
+        at = whole.pop(added_to) if added_to is not None else len(both)  # what took its place stays
+        both[at : at + 1] = [sentence]
         whole[beginnings[-1]] = at
         said.update(beginnings)
-    if sentences == known:
+    if both == known:
         return old
-    if len(sentences) > 1 and "\n" not in text + new.strip():
-        sentences = [_ended(one) for one in sentences]
-    gaps = [text[end:start] for (_, end), (start, _) in pairwise(spans)]
-    more = len(sentences) - 1 - len(gaps)
-    return _joined(sentences, [*gaps, *["\n" if "\n" in text + new.strip() else " "] * more])
+    if len(both) > 1 and "\n" not in text + new.strip():
+        both = [_ended(one) for one in both]
+    gaps = [text[end:start] for (_, end), (start, _) in pairwise(places)]
+    more = len(both) - 1 - len(gaps)
+    return _joined(both, [*gaps, *["\n" if "\n" in text + new.strip() else " "] * more])
 
 
 def _ended(sentence: str) -> str:
@@ -101,11 +97,10 @@ def _ended(sentence: str) -> str:
     return f"{sentence}." if sentence[-1].isascii() and sentence[-1].isalnum() else sentence
 
 
-def _joined(sentences: list[str], gaps: list[str]) -> str:
+def _joined(parts: list[str], gaps: list[str]) -> str:
     """Return the sentences with the gaps between them, or a line for each where they would run into each other."""
-    text = "".join(map("".join, zip(sentences, [*gaps, ""], strict=True)))
-    kept = [text[start:end] for start, end in _sentences(text)]
-    return text if kept == sentences else "\n".join(sentences)
+    text = "".join(map("".join, zip(parts, [*gaps, ""], strict=True)))
+    return text if sentences(text) == parts else "\n".join(parts)
 
 
 def _beginnings(sentence: str) -> list[tuple[str, ...]]:
@@ -115,18 +110,6 @@ def _beginnings(sentence: str) -> list[tuple[str, ...]]:
         return [words]
     last = max((at for at, word in enumerate(words) if word in _RESTRICTING), default=0)
     return [*(words[:size] for size in range(last + 1, len(words))), words]
-
-
-def _sentences(text: str) -> list[tuple[int, int]]:
-    """Return where the sentences and lines of a text begin and end."""
-    breaks = [(one.start(), one.end()) for one in _SENTENCE_END.finditer(text)]
-    starts, ends = [0, *(end for _, end in breaks)], [*(start for start, _ in breaks), len(text)]
-    pieces = ((start, end, text[start:end]) for start, end in zip(starts, ends, strict=True))
-    return [
-        (start + len(piece) - len(piece.lstrip()), end - len(piece) + len(piece.rstrip()))
-        for start, end, piece in pieces
-        if piece.strip()
-    ]
 
 
 def _words(text: str) -> list[str]:

@@ -120,7 +120,7 @@ def move_memory(app: App, request: Move, caller: Caller, *, request_id: str = ""
             if (before := new_home.previous_outcome("move_memory", request_id)) is not None:
                 return before
             old = here.by_id(memory_id)
-            if old is None or expired(old, app.clock()) or old.merged_into is not None or old.superseded_by is not None:
+            if old is None or expired(old, app.clock()) or old.is_hidden:
                 raise NotFound(f"Memory {request.id} not found.")
             draft = _moved(old, request.scope)
             if draft.key is not None and new_home.by_key(draft.key, old.sensitivity) is not None:

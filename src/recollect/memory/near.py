@@ -102,5 +102,4 @@ def _pair(app: App, request: ReplaceMemory | TellApart, other: str, caller: Call
 
 
 def _is_in_sight(app: App, memory: Memory) -> bool:
-    gone = (memory.deleted_at, memory.superseded_by, memory.merged_into)
-    return all(one is None for one in gone) and not expired(memory, app.clock())
+    return not memory.is_hidden and not expired(memory, app.clock())

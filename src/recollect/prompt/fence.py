@@ -80,8 +80,7 @@ def is_derived(memory: Memory) -> bool:
 
 def permitted(memory: Memory, levels: Collection[Sensitivity] = (Sensitivity.PUBLIC,)) -> bool:
     """Say whether a memory may be shown unasked: only what is of one of `levels`, still holds and was not buried."""
-    gone = memory.deleted_at is not None or memory.merged_into is not None or memory.superseded_by is not None
-    return memory.sensitivity in levels and not gone and memory.standing is not Standing.BURIED
+    return memory.sensitivity in levels and not memory.is_hidden and memory.standing is not Standing.BURIED
 
 
 def memory_context(

@@ -8,8 +8,9 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
+from recollect.gate.look_alikes import without_look_alikes
 from recollect.text.normalization import orderly
 from recollect.text.separators import SEPARATORS, gap
 
@@ -40,14 +41,6 @@ _FRAMES = frozenset(
         *"imstart imend endoftext endofturn startofturn s".split(),
     ]
 )
-_CYRILLIC_GREEK: Final = {
-    **dict(zip("аеорсухіјѕԁһкмтвнԛԝ", "aeopcyxijsdhkmtbhqw", strict=True)),
-    **dict(zip("οαενικρτυχ", "oaevikptux", strict=True)),
-    **{"ı": "i", "ɡ": "g", "ℓ": "l"},
-}
-_TABLE: Final = str.maketrans(_CYRILLIC_GREEK)
-_LETTERS_OF_WORD: Final = re.compile(r"[^\W\d_]+")
-_LATIN: Final = re.compile(r"[a-zı-ɏ]")
 
 
 def neutral(text: str) -> str:
@@ -84,18 +77,11 @@ def _neutral(value: Any) -> Any:
 
 def _frames(after: str) -> bool:
     """Say whether what stands between `<` and `>` is the name of a frame, however it is spaced or written."""
-    plain = latin(unicodedata.normalize("NFKC", after).casefold())
+    plain = without_look_alikes(unicodedata.normalize("NFKC", after).casefold())
     name = _NAME.match(plain)
     whole = "".join(filter(str.isalnum, plain))
     first = "".join(filter(str.isalnum, name[1])) if name else ""
     return plain.lstrip().startswith("|") or bool({first.removeprefix("antml"), whole} & _FRAMES)
-
-
-def latin(text: str) -> str:
-    """Return a folded text with Latin letters where other scripts' letters stand among Latin ones in one word."""
-    if text.isascii():
-        return text
-    return _LETTERS_OF_WORD.sub(lambda word: word[0].translate(_TABLE) if _LATIN.search(word[0]) else word[0], text)
 
 
 def without_marks(text: str) -> str:

@@ -20,7 +20,9 @@ from typing import Final
 from urllib.parse import unquote
 from zlib import crc32
 
-from recollect.prompt.neutral import latin, neutral, visible, without_marks
+from recollect.gate.look_alikes import without_look_alikes
+from recollect.prompt.neutral import neutral, visible, without_marks
+from recollect.text.sentences import sentences
 
 REDACTED: Final = "[redacted: instruction]"
 LIKELY: Final = 0.3
@@ -104,7 +106,6 @@ _OF_WORD: Final = {
     word: tuple(name for name, words in CONCEPTS.items() if word in words.split())
     for word in {one for words in CONCEPTS.values() for one in words.split()}
 }
-_SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？।؟])")
 _MARKUP: Final = re.compile(r"[*_`~>#\"'“”‘’«»<{}()\[\]|\\/!-]+")
 _MESSAGE: Final = re.compile(
     r"""["']?(?:role|type)["']?\s*:\s*["'](?:system|developer|user|assistant|tool|function|tool_use|tool_result|message)["']"""
@@ -170,12 +171,16 @@ def orders(text: str, least: float = LIKELY) -> bool:
 
 def _line(line: str) -> tuple[str, int]:
     """Return a line with its orders redacted, and how many they were."""
-    if len(line) > _LONGEST_LINE or _MESSAGE.search(line) or _DELIMITER.search(latin(without_marks(line))):
+    if (
+        len(line) > _LONGEST_LINE
+        or _MESSAGE.search(line)
+        or _DELIMITER.search(without_look_alikes(without_marks(line)))
+    ):
         return REDACTED, 1
     if header := _HEADER.match(line):
         return f"[{header[2]}]", 0
-    pieces = _SENTENCE.split(line)
-    found = [bool(piece.strip()) and orders(piece) for piece in pieces]
+    pieces = sentences(line, semicolons=True)
+    found = [orders(piece) for piece in pieces]
     rest = [piece for piece, order in zip(pieces, found, strict=True) if not order]
     if len(rest) > 1 and orders(" ".join(rest), CERTAIN):
         return REDACTED, 1
@@ -184,14 +189,9 @@ def _line(line: str) -> tuple[str, int]:
     return " ".join(REDACTED if order else piece for piece, order in zip(pieces, found, strict=True)), sum(found)
 
 
-def sentences(line: str) -> list[str]:
-    """Return the sentences of a line."""
-    return [piece for piece in _SENTENCE.split(line) if piece]
-
-
 def plain(text: str) -> str:
     """Return a text as it is compared: Latin letters for their lookalikes, no marks, single spaces."""
-    return " ".join(_MARKUP.sub(" ", latin(without_marks(text))).split())
+    return " ".join(_MARKUP.sub(" ", without_look_alikes(without_marks(text))).split())
 
 
 def unescaped(text: str) -> str:

@@ -20,9 +20,10 @@ from recollect.domain.requests import Caller
 from recollect.domain.results import Memory
 from recollect.domain.search import View
 from recollect.memory.condense import MOST, beginning, condensed, day, may_condense
-from recollect.memory.summaries import write_summary
+from recollect.memory.summaries import replaced_by, write_summary
 from recollect.sessions.session_state import Context
-from recollect.text.layers import sentences, shortened, title
+from recollect.text.layers import shortened, title
+from recollect.text.sentences import sentences
 from recollect.text.terms import jaccard, spellings, topic_words
 
 FEWEST: Final = 3
@@ -123,8 +124,7 @@ def _name(path: str) -> str:
 
 
 def _is_ripe(memory: Memory, before: datetime) -> bool:
-    hidden = (memory.deleted_at, memory.merged_into, memory.superseded_by)
-    return may_condense(memory) and memory.updated_at < before and all(one is None for one in hidden)
+    return may_condense(memory) and memory.updated_at < before and not memory.is_hidden
 
 
 def _linked(memories: Sequence[Memory]) -> list[list[Memory]]:
@@ -173,7 +173,9 @@ def compress(app: App, caller: Caller, settings: LifecycleSettings, say: Say = s
     written: list[int] = []
     members = 0
     for cluster in clusters(old, app.clock(), timedelta(days=settings.compression_min_age_days)):
-        some = [one for one in cluster if not _was_replaced(app, one)]
+        some = [
+            one for one in cluster if not replaced_by(app, one.id, one.namespace)
+        ]  # who brought it back wants it so
         if len(some) < FEWEST:
             continue
         new = _write(app, some, say, caller)
@@ -194,12 +196,6 @@ def _old(app: App, caller: Caller, settings: LifecycleSettings) -> list[Memory]:
     ids = [one.id for one in sorted(ripe, key=lambda one: (one.updated_at, one.id))[-_LOOKED_AT:]]
     view = View(namespaces=app.records.existing_namespaces([namespace]), now=now)
     return list(app.records.load(ids, view).values())
-
-
-def _was_replaced(app: App, one: Memory) -> bool:
-    """Say whether a memory has given way to another before: whoever made it current again wants it so."""
-    history = app.records.history(one.id, [one.namespace])
-    return any("superseded_by" in line.changes for line in history)
 
 
 def _write(app: App, some: Sequence[Memory], say: Say, caller: Caller) -> int | None:

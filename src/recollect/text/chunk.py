@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
-_BREAK = re.compile(r"\n\s*|(?<=[.!?。！？;।؟۔။។])\s+|(?<=[。！？])")
+from recollect.text import sentences
 
 
 def chunk(text: str, tokens: Sequence[tuple[int, int]], size: int, overlap: int) -> list[tuple[int, int]]:
@@ -16,7 +15,7 @@ def chunk(text: str, tokens: Sequence[tuple[int, int]], size: int, overlap: int)
     """
     if len(tokens) <= size:
         return [(0, len(text))]
-    breaks = {match.end() for match in _BREAK.finditer(text)}
+    breaks = {start for start, _ in sentences.spans(text, semicolons=True)}
     spans: list[tuple[int, int]] = []
     first = 0
     while first < len(tokens):

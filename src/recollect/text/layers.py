@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
+from recollect.text.sentences import first_sentence, sentences
 from recollect.text.writing_systems import cut, holds_dense
 
-_SENTENCE = re.compile(r"(?<=[.!?。！？।؟۔။។])\s+|\n+|(?<=[。！？])")
 _MARKS = re.compile(r"^(?:[\s>]+|`{3,}|#+\s|[*\-–•]+\s|\d{1,3}[.)]\s)+")
 _TITLE = 80
 _ABSTRACT_WORDS = 20
@@ -46,14 +46,8 @@ def overview(content: str) -> str:
     return taken
 
 
-def sentences(content: str) -> list[str]:
-    """Return the sentences and lines of a text, without what stands between them."""
-    return [sentence.strip() for sentence in _SENTENCE.split(content.strip())]
-
-
 def _first(content: str) -> str:
-    plain = _MARKS.sub("", content).strip() or content.strip()
-    return _SENTENCE.split(plain)[0].strip()
+    return first_sentence(_MARKS.sub("", content)) or first_sentence(content)
 
 
 def shortened(line: str, length: int) -> str:

@@ -12,7 +12,8 @@ from typer.completion import shell_complete
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 from typer.main import get_group
 
-from recollect.doors.cli.dispatch import HELP, meant
+from recollect.doors.cli.aliases import IN_GROUPS, NEAREST, meant
+from recollect.doors.cli.dispatch import HELP
 from recollect.doors.cli.options import FILTERS
 
 GROUPS: Final = {
@@ -48,15 +49,6 @@ PARTS: Final = {
 }
 """The commands of each further module of this folder, which is imported once one of them is wanted."""
 _PART_OF: Final = {name: part for part, names in PARTS.items() for name in names.split()}
-
-_MEANT: Final = {
-    **dict.fromkeys(("web", "ui", "open", "browse", "dashboard"), "page"),
-    **dict.fromkeys(("clear", "reset", "wipe", "erase"), "forget --where"),
-    **dict.fromkeys(("sync", "watch"), "import --watch"),
-    **dict.fromkeys(("login", "auth"), "token accept"),
-    **{"dump": "export", "quit": "stop", "exit": "stop", "restart": "stop", "logs": "timeline"},
-}
-"""What newcomers type that no command does as they may expect."""
 
 _EITHER_PLACE: Final = frozenset(("--user", "--team", "--project"))
 """The options of the caller that may stand behind a command too."""
@@ -99,13 +91,12 @@ class _Command(TyperCommand):
 
 
 class _Group(TyperGroup):
-    """A group of commands that takes `ls` for `list`."""
+    """A group of commands that knows what newcomers type for them."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """Find the command by its name or that alias."""
-        return super().resolve_command(
-            ctx, ["list", *args[1:]] if args[0] == "ls" and "list" in self.commands else args
-        )
+        name = IN_GROUPS.get(args[0], args[0])
+        return super().resolve_command(ctx, [name, *args[1:]] if name in self.commands else args)
 
 
 def _without_types(command: Any) -> None:
@@ -221,7 +212,7 @@ class Commands(TyperGroup):
         known = meant(args)
         names = self.list_commands(ctx)
         if known[0] not in names and not known[0].startswith("-"):
-            near = [_MEANT[args[0]]] if args[0] in _MEANT else get_close_matches(args[0], names)
+            near = [NEAREST[args[0]]] if args[0] in NEAREST else get_close_matches(args[0], names)
             close = f" Did you mean {', '.join(f'`{one}`' for one in near)}?" if near else ""
             ctx.fail(f"No such command `{args[0]}`.{close}")
         name, command, rest = super().resolve_command(ctx, known)

@@ -13,6 +13,7 @@ from sys import stdout
 from typing import Final, NamedTuple
 
 from recollect import __version__, environment
+from recollect.doors.cli.aliases import meant
 
 _JSON: Final = "--json"
 _WITH_VALUE: Final = ("home", "user", "team", "project")
@@ -22,18 +23,6 @@ HELP: Final = Path(__file__).with_name("help.json")
 _COLUMNS: Final = 80
 _NO_COMMAND: Final = 2  # exit code
 _COMPLETE: Final = "_RECOLLECT_COMPLETE"  # set by a shell that asks what completes a command line
-ALIASES: Final = {
-    **dict.fromkeys(("add", "save", "store", "put", "new", "note"), ("remember",)),
-    **dict.fromkeys(("search", "find", "query", "ask", "grep"), ("recall",)),
-    **dict.fromkeys(("get", "view", "cat", "history", "describe"), ("show",)),
-    **dict.fromkeys(("delete", "remove", "rm", "del"), ("forget",)),
-    **dict.fromkeys(("log", "recent"), ("timeline",)),
-    **{"hide": ("forget", "--soft"), "ls": ("list",), "all": ("list", "--all"), "count": ("stats",)},
-    **{"info": ("status",), "check": ("doctor",), "setup": ("init",), "projects": ("project", "list")},
-    **dict.fromkeys(("config", "config list", "config get", "whoami"), ("settings",)),
-    **{"revert": ("undo",), "tag list": ("tags",), "tag ls": ("tags",)},
-}
-"""What newcomers type for a command, in one word or two, and the words that it stands for."""
 IN_DAEMON: Final = frozenset(
     "bury by-concept by-file edit fact facts forget import inbox list move pin promote prompt purge recall remember "
     "rescan session show similar stats summarize tag tags timeline unbury undo unpin update withdraw".split()
@@ -143,12 +132,6 @@ def split(words: Sequence[str]) -> _Typed | None:
             return None
         given[name] = value if equals else rest.pop(0)
     return _Typed(given, meant(rest)[0], rest[1:]) if rest else None
-
-
-def meant(words: Sequence[str]) -> list[str]:
-    """Return what was typed with the name of the command in place of an alias."""
-    count = next((one for one in (2, 1) if " ".join(words[:one]) in ALIASES), 0)
-    return [*(ALIASES[" ".join(words[:count])] if count else ()), *words[count:]]
 
 
 def _toolsets(words: Sequence[str]) -> tuple[str, ...] | None:

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from recollect.text.sentences import sentences
+
 _LONGEST: Final = 600  # characters of a line that are read
 _MOST: Final = 400  # lines of an output that are judged, from both ends
 _MOST_FAILURES: Final = 60  # lines of a failure that are judged where an agent waits for the answer
@@ -91,7 +93,6 @@ _NAMED: Final = 2.0  # taken off a line that only names or counts what failed
 _COUNTED: Final = re.compile(r"^\W*\d+ (?:failed|errors?|passed)\b")
 _FEWEST: Final = 6
 _PLAIN: Final = re.compile(r"[^\W\d_][^\W\d_'’-]*[.,;:!?)]*")
-_SENTENCE: Final = re.compile(r"(?<=[.!?])\s+(?=\S)|\n+")
 _TESTED: Final = re.compile(r"^(?:FAILED|ERROR) \S+(?:::| - )|^\s*(?:❯|×|✕) |^--- FAIL|^FAIL\b")
 _FRAME: Final = re.compile(r"^\s*(?:E\s{2,}|[│├└─*>•-]{1,80}\s+|\d{2}:\d{2}:\d{2}\S*\s+|#+\s+|\*\*)+")
 
@@ -116,7 +117,7 @@ class Line:
 
 def read(text: str, *, by_sentence: bool = False) -> list[Line]:
     """Return the lines of an output that are not empty, or its sentences; of a long one the beginning and the end."""
-    pieces = _SENTENCE.split(text) if by_sentence else text.split("\n")
+    pieces = sentences(text) if by_sentence else text.split("\n")
     return [_judged(line) for line in from_both_ends(pieces)]
 
 

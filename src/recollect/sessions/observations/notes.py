@@ -20,7 +20,7 @@ from recollect.sessions.observations.kinds import TRUST, concepts_of, kind_of_ed
 from recollect.sessions.observations.lines import Line, read, without_frame
 from recollect.sessions.observations.noise import noise
 from recollect.sessions.observations.occurrence import Occurrence, Origin
-from recollect.sessions.observations.statements import explanations, said, sentences, states_rule
+from recollect.sessions.observations.statements import explanations, said, statements, states_rule
 from recollect.sessions.observations.trail import LONGEST_LINE, Trail, failure_line, proves, relative, trail_after
 from recollect.text.layers import shortened
 
@@ -89,7 +89,7 @@ def observe(one: Occurrence, trail: Trail, seen: Collection[str] = (), folder: s
 
 def _of_prompt(one: Occurrence) -> tuple[Note, ...]:
     """Return the sentences of a prompt, without what a person pasted that gives orders to a model."""
-    found = sentences(said(one.text))[:_SENTENCES]
+    found = statements(said(one.text))[:_SENTENCES]
     return tuple(_of_sentence(one, text) for text in found if not orders(text, CERTAIN))
 
 

@@ -9,12 +9,10 @@ from typing import Final
 
 from recollect.sessions.observations.lines import is_prose
 from recollect.text.prompts import ADDED
+from recollect.text.sentences import sentences
 
 _FENCED: Final = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
 _QUOTED: Final = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
-_SENTENCE: Final = re.compile(r"(?<=[.!?…])\s+(?=\S)|\n+|(?<=;)\s+")
-_ABBREVIATED: Final = re.compile(r"\b(?:\w|etc|vs|approx|no|nr|ca|cf|bzw|ggf)\.$", re.IGNORECASE)
-_DATED: Final = re.compile(r"\b\d{1,2}\.\d{1,2}\.$")
 _LISTED: Final = "-*•> "
 _MARK: Final = re.compile(r"^\s*@?(?:#+!?|//+!?|--|/?\*+/?|<!--|;)(?P<said>.*)$")
 _BEHIND: Final = re.compile(r"(?<=\s)(?:#|//)\s")  # code
@@ -39,16 +37,10 @@ def said(prompt: str) -> str:
     return _QUOTED.sub("", _FENCED.sub(" ", ADDED.sub(" ", prompt))).strip()
 
 
-def sentences(text: str) -> list[str]:
-    """Return the sentences and lines of a text in order."""
-    found: list[str] = []
-    for one in _SENTENCE.split(text):
-        bare = " ".join(one.strip().lstrip(_LISTED).split())
-        if found and (_ABBREVIATED.search(found[-1]) or (bare[:1].islower() and _DATED.search(found[-1]))):
-            found[-1] = f"{found[-1]} {bare}"
-        elif bare:
-            found.append(bare)
-    return found
+def statements(text: str) -> list[str]:
+    """Return the sentences of a text in order, without the marks of lists and quotes."""
+    bare = (" ".join(one.lstrip(_LISTED).split()) for one in sentences(text, semicolons=True))
+    return [one for one in bare if one]
 
 
 def states_rule(sentence: str) -> bool:
