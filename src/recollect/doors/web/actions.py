@@ -18,11 +18,11 @@ _MOST: Final = 100
 
 
 class _Act(NamedTuple):
-    """Something done to memories: its verb and fields, what is said then, and the steps that take it back."""
+    """Something done to memories: its verb and fields, the words for its result, and the steps that take it back."""
 
     verb: str
     fields: dict[str, Any]
-    said: str
+    result: str
     warning: str
     back: Callable[[Memory], tuple[str, dict[str, Any]]] | None = None
 
@@ -57,15 +57,15 @@ ACTS: Final = {
 
 
 def confirm(visit: Visit) -> Shown:
-    """Name what a form is about to change, before it does."""
+    """Show the change that a form is about to make, before it makes it."""
     do, act_ = _wanted(visit)
     memories = [found(visit, one) for one in _chosen_ids(visit)]
-    told = {"do": do, "memories": memories, "warning": act_.warning, "_back": visit.back("browse")}
-    return Shown("confirm.html", told)
+    data = {"do": do, "memories": memories, "warning": act_.warning, "_back": visit.back("browse")}
+    return Shown("confirm.html", data)
 
 
 def act(visit: Visit) -> Done:
-    """Do it, to each memory by itself."""
+    """Apply the confirmed change to each chosen memory by itself."""
     do, act_ = _wanted(visit)
     steps: list[Step] = []
 
@@ -78,12 +78,12 @@ def act(visit: Visit) -> Done:
         return outcome
 
     outcomes, missing = each(visit, work, "None of these memories is there any more.")
-    said = told(outcomes, act_.said) + (f" {missing} were gone already." if missing else "")
+    message = summary(outcomes, act_.result) + (f" {missing} were gone already." if missing else "")
     notes = [note for one in outcomes for note in one.notes][:3]
     undo = Undo(steps, "That was taken back.") if steps else None
     one_stays = len(outcomes) == 1 and do != "forget"
     to = visit.back(f"memory/{outcomes[0].id}" if one_stays else "browse")
-    return Done(to, " ".join((said, *notes)), undo, {"outcomes": outcomes})
+    return Done(to, " ".join((message, *notes)), undo, {"outcomes": outcomes})
 
 
 def each(visit: Visit, work: Callable[[str], Outcome], none: str) -> tuple[list[Outcome], int]:
@@ -100,8 +100,8 @@ def each(visit: Visit, work: Callable[[str], Outcome], none: str) -> tuple[list[
     return outcomes, len(ids) - len(outcomes)
 
 
-def told(outcomes: list[Outcome], done: str) -> str:
-    """Return a sentence that says what was done to how many memories."""
+def summary(outcomes: list[Outcome], done: str) -> str:
+    """Return a sentence with the number of memories and the change made to them."""
     one_only = len(outcomes) == 1
     names = f"Memory {outcomes[0].id} is" if one_only else f"{many(len(outcomes), 'memory', 'memories')} are"
     return f"{names} {done}."
@@ -109,7 +109,7 @@ def told(outcomes: list[Outcome], done: str) -> str:
 
 def undo(visit: Visit) -> Done:
     """Take back one of the last changes of this browser."""
-    change = visit.browser.changes.pop(visit.said("change"), None) if visit.browser is not None else None
+    change = visit.browser.changes.pop(visit.value("change"), None) if visit.browser is not None else None
     if change is None:
         raise NotFound("This change cannot be taken back any more.")
     for place, verb, fields in change.steps:
@@ -118,28 +118,28 @@ def undo(visit: Visit) -> Done:
 
 
 def edit(visit: Visit) -> Done | Shown:
-    """Write what the form of a memory changed over it, and nothing else; where that fails, what was typed stays."""
+    """Write what the form of a memory changed over it, and nothing else; where that fails, the typed text stays."""
     memory = found(visit)
-    if visit.said("seen", memory.updated_at.isoformat()) != memory.updated_at.isoformat():
+    if visit.value("seen", memory.updated_at.isoformat()) != memory.updated_at.isoformat():
         changed = "This memory was changed meanwhile: look at it in another tab, and save again to write yours over it."
         return edited(visit, memory, InvalidInput("seen", changed))
     shown = shown_fields(memory)
-    given = {name: value for name, value in typed(visit).items() if value != shown[name]}
+    fields = {name: value for name, value in typed(visit).items() if value != shown[name]}
     to = visit.back(f"memory/{memory.id}")
-    if not given:
+    if not fields:
         return Done(to, "Nothing was changed.")
     number = str(memory.id)
     try:
-        outcome: Outcome = visit.run("update_memory", id=number, **visit.levels, **given)
+        outcome: Outcome = visit.run("update_memory", id=number, **visit.levels, **fields)
     except (InvalidInput, SecretFound) as error:
         return edited(visit, memory, error)
     kept = sorted(set(found(visit).merged_from) - set(memory.merged_from))
-    if kept and not visit.said("keep"):  # whoever removed the tick wants nothing of the earlier text left
+    if kept and not visit.value("keep"):  # whoever removed the tick wants nothing of the earlier text left
         for one in kept:
             visit.run("forget", id=str(one), **visit.levels)
         outcome = replace(outcome, notes=tuple(note for note in outcome.notes if note != kept_note(kept[0])))
         kept = []
-    steps = [visit.step("update_memory", id=number, **{name: shown[name] for name in given})]
+    steps = [visit.step("update_memory", id=number, **{name: shown[name] for name in fields})]
     steps += [visit.step("forget", id=str(one)) for one in kept]
     undo_ = Undo(steps, f"Memory {memory.id} says again what it said before.")
     return Done(to, " ".join((outcome.message, *outcome.notes)), undo_, {"outcome": outcome})
@@ -148,7 +148,7 @@ def edit(visit: Visit) -> Done | Shown:
 def move(visit: Visit) -> Done:
     """Move a memory to another scope or project."""
     memory = found(visit)
-    scope, project = visit.said("scope", str(memory.scope)), visit.said("to_project")
+    scope, project = visit.value("scope", str(memory.scope)), visit.value("to_project")
     named = {"project": project} if project else {}
     place = dict(visit.place) | named
     if project:
@@ -163,7 +163,7 @@ def move(visit: Visit) -> Done:
 
 
 def _wanted(visit: Visit) -> tuple[str, _Act]:
-    do = visit.said("do")
+    do = visit.value("do")
     if do not in ACTS:
         raise InvalidInput("do", f"Invalid do: Must be one of {', '.join(ACTS)}")
     return do, ACTS[do]
@@ -171,7 +171,7 @@ def _wanted(visit: Visit) -> tuple[str, _Act]:
 
 def _chosen_ids(visit: Visit) -> list[str]:
     """Return the memories that a form or an address names; raise `InvalidInput` for none, or too many."""
-    ids = list(dict.fromkeys(visit.all_said("id")))
+    ids = list(dict.fromkeys(visit.values("id")))
     if not ids:
         raise InvalidInput("id", "Nothing is selected: tick the memories first.")
     if len(ids) > _MOST:

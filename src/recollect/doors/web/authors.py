@@ -1,4 +1,4 @@
-"""Who said a memory, and through what, in words such as "you" and "Claude Code, from a command"."""
+"""The speaker of a memory, and the way it came in, in words such as "you" and "Claude Code, from a command"."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def agent_title(name: str) -> str:
 
 
 def who(memory: Memory, user: str, agent: str = "") -> str:
-    """Return who said a memory and through what, to this `user`; `agent` is the one whose session it belongs to."""
+    """Return the speaker of a memory and the way it came in, to this `user`; `agent` is the one whose session it belongs to."""
     person = "you" if memory.author == user else memory.author
     machine = agent_title(agent) + ("" if memory.author == user else f" of {memory.author}")
     if memory.type is not None and (summed_up := _SUMMARIES.get(memory.type)):

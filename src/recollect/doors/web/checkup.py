@@ -32,7 +32,7 @@ class Checkup:
             self._began_at, self._ended_at, self._checks = self._app.clock(), None, []
             return self._look
 
-    def told(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Any]:
         """Return whether it goes on, since when or when it ended, and what was found so far."""
         running = self._began_at is not None and self._ended_at is None
         at = {"began_at": self._began_at, "ended_at": self._ended_at}

@@ -42,7 +42,7 @@ class Step(NamedTuple):
 
 @dataclass
 class Undo:
-    """What takes a change back, what is said then, and where that leads, if not where it was asked for."""
+    """The steps that take a change back, the message after them, and the next screen if it is another one."""
 
     steps: list[Step]
     done: str
@@ -63,30 +63,30 @@ class Browser:
     user: str
     expires: float = field(default_factory=lambda: time.monotonic() + LIFE)
     name: str = field(default_factory=lambda: secrets.token_urlsafe(32), repr=False)
-    """What its cookie holds."""
+    """The value of its cookie."""
     folder: str = ""
     """The folder in which the page was opened; its project is that of `place`."""
     message: str = ""
     changes: OrderedDict[str, Undo] = field(default_factory=OrderedDict)
-    said: str = ""
+    undo_code: str = ""
     """The code of the change that the message is about."""
 
     def changed(self, message: str, undo: Undo | None = None) -> None:
         """Have a message shown with the next screen, and keep how the change is taken back."""
-        self.message, self.said = message, ""
+        self.message, self.undo_code = message, ""
         if undo is not None:
-            self.said = undo.code
+            self.undo_code = undo.code
             self.changes[undo.code] = undo
             while len(self.changes) > 20:
                 self.changes.popitem(last=False)
 
     @property
     def form_token(self) -> str:
-        """Return what its forms carry: it follows from the name, which no other site knows."""
+        """Return the token in its forms: it follows from the name, which no other site knows."""
         return hmac.new(self.name.encode(), b"form", "sha256").hexdigest()
 
     def sent(self, token: str) -> bool:
-        """Say whether a form was one that this browser had been given."""
+        """Say whether a form came from a page that this browser received."""
         return hmac.compare_digest(token.encode(), self.form_token.encode())
 
 
@@ -166,5 +166,5 @@ def _same_host(origin: bytes, host: bytes) -> bool:
 
 
 def cookie_of(headers: Mapping[bytes, bytes]) -> str:
-    """Return what the cookie of a request holds."""
+    """Return the value of the cookie in a request."""
     return cookie_parser(headers.get(b"cookie", b"").decode("latin-1")).get(COOKIE, "")

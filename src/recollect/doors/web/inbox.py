@@ -7,13 +7,13 @@ from typing import Any, Final
 
 from recollect.domain.page import Browsed
 from recollect.domain.review import Decision, WaitingPage
-from recollect.doors.web.actions import each, told
+from recollect.doors.web.actions import each, summary
 from recollect.doors.web.entry import Undo
 from recollect.doors.web.visit import Done, Shown, Visit
 from recollect.errors import RecollectError
 
-TOLD: Final = 99
-"""How many that wait are told in the navigation; counting all of very many takes too long for every screen."""
+MOST_COUNTED: Final = 99
+"""The most waiting memories that the navigation counts; counting very many takes too long for every screen."""
 _PAGE: Final = 25
 _DROP: Final = "drop"  # what the button says that removes a rule
 _DONE: Final = {
@@ -38,9 +38,9 @@ def listed(visit: Visit) -> Shown:
 
 
 def waiting(visit: Visit) -> int:
-    """Return how many memories wait for a decision, at most one more than is told; none for who may not look there."""
+    """Return the number of memories that wait for a decision, at most `MOST_COUNTED` + 1, and 0 without the right."""
     with suppress(RecollectError):
-        return int(visit.run("count_waiting", limit=TOLD + 1, **visit.levels))
+        return int(visit.run("count_waiting", limit=MOST_COUNTED + 1, **visit.levels))
     return 0
 
 
@@ -49,20 +49,22 @@ def decide(visit: Visit) -> Done:
 
     What another decision has settled meanwhile is counted.
     """
-    if visit.said("do") == _DROP:
-        dropped = visit.run("drop_source_rule", source=visit.said("source"), scope=visit.said("scope"), **visit.levels)
+    if visit.value("do") == _DROP:
+        dropped = visit.run(
+            "drop_source_rule", source=visit.value("source"), scope=visit.value("scope"), **visit.levels
+        )
         return Done(visit.back("inbox"), dropped.message, data={"rules": dropped.rules})
-    fields: dict[str, Any] = {"decision": visit.said("do")} | visit.levels
-    if visit.said("content"):
+    fields: dict[str, Any] = {"decision": visit.value("do")} | visit.levels
+    if visit.value("content"):
         fields["content"] = visit.form["content"]
     none = "None of these memories waits for a decision any more."
     outcomes, missing = each(visit, lambda number: visit.run("decide", id=number, **fields), none)
-    decision = Decision(visit.said("do").lower())
-    said = told(outcomes, _DONE[decision]) + (f" {missing} did not wait any more." if missing else "")
+    decision = Decision(visit.value("do").lower())
+    message = summary(outcomes, _DONE[decision]) + (f" {missing} did not wait any more." if missing else "")
     undo = None
     if decision is Decision.REJECT:
         ids = [one.id for one in outcomes]
         left: Browsed = visit.run("browse", ids=ids, hidden=True, superseded=True, limit=len(ids), **visit.levels)
         steps = [visit.step("restore", id=str(one.id)) for one in left.memories]
         undo = Undo(steps, "It waits again." if len(ids) == 1 else "They wait again.") if steps else None
-    return Done(visit.back("inbox"), said, undo, {"outcomes": outcomes})
+    return Done(visit.back("inbox"), message, undo, {"outcomes": outcomes})

@@ -55,12 +55,12 @@ def filters_of(visit: Visit) -> dict[str, Any]:
     """Return the filters that the address says, as a request takes them."""
     found: dict[str, Any] = dict(visit.levels)
     for name in FILTERS:
-        said = visit.all_said(name)
-        if said:
-            found[name] = said if name in _LISTS else said[0].strip()
-    if visit.said("about"):
-        found["project"] = visit.said("about")
-    if visit.said("superseded"):
+        values = visit.values(name)
+        if values:
+            found[name] = values if name in _LISTS else values[0].strip()
+    if visit.value("about"):
+        found["project"] = visit.value("about")
+    if visit.value("superseded"):
         found["superseded"] = True
     if age := visit.number("age", 0, 36_500):
         day = local(visit.app.clock() - timedelta(days=age), visit.zone)
@@ -71,18 +71,18 @@ def filters_of(visit: Visit) -> dict[str, Any]:
 def form_of(visit: Visit) -> dict[str, Any]:
     """Return what the form of filters needs: what is chosen, and the choices."""
     names = (*FILTERS, "about", "age", "q", "superseded", "everywhere", *LEVELS)
-    chosen = {name: ", ".join(visit.all_said(name)) for name in names}
+    chosen = {name: ", ".join(visit.values(name)) for name in names}
     return {"filters": {name: value for name, value in chosen.items() if value}, "_choices": _CHOICES}
 
 
 def search(visit: Visit) -> Shown:
     """Show what answers a query, and why, and folded below that what is nearest though it seldom answers."""
-    query = visit.said("q")
-    given = filters_of(visit) | {"limit": visit.number("limit", 10, 100, least=1)}
-    if visit.said("everywhere") and not visit.team_server:
-        given["everywhere"] = True
-    typing = bool(visit.said("typing"))  # hits of a half typed question are no use of them
-    found: Recalled = visit.run("recall_uncounted" if typing else "recall", query=query, **given)
+    query = visit.value("q")
+    options = filters_of(visit) | {"limit": visit.number("limit", 10, 100, least=1)}
+    if visit.value("everywhere") and not visit.team_server:
+        options["everywhere"] = True
+    typing = bool(visit.value("typing"))  # hits of a half typed question are no use of them
+    found: Recalled = visit.run("recall_uncounted" if typing else "recall", query=query, **options)
     likely = tuple(hit for hit in found.hits if hit.certainty is not Certainty.WEAK)
     nearest = (found.nearest,) if found.nearest is not None and not found.hits else ()
     data = {
@@ -115,18 +115,18 @@ def reasons(hit: Hit) -> dict[str, Any]:
 
 def browse(visit: Visit) -> Shown:
     """Show a page of memories, with counts by which to narrow it down."""
-    given = filters_of(visit)
-    hidden = bool(visit.said("hidden"))
-    order = visit.said("order", str(Order.NEWEST))
+    options = filters_of(visit)
+    hidden = bool(visit.value("hidden"))
+    order = visit.value("order", str(Order.NEWEST))
     found: Browsed = visit.run(
         "browse",
-        **given,
+        **options,
         hidden=hidden,
         order=order,
-        after=visit.said("after") or None,
+        after=visit.value("after") or None,
         limit=visit.number("limit", 25, 100, least=1),
     )
-    counted: Counted = visit.run("facets", **given, hidden=hidden)
+    counted: Counted = visit.run("facets", **options, hidden=hidden)
     data = {"browsed": found, "counted": counted, "order": order, "hidden": hidden}
     return Shown("browse.html", data | {"_by": visit.authors(found.memories)} | form_of(visit))
 
@@ -168,12 +168,12 @@ def edit(visit: Visit) -> Shown:
 def edited(visit: Visit, memory: Memory, error: RecollectError | None = None) -> Shown:
     """Show that form with what was typed into it, and the error that it ended with."""
     fields = shown_fields(memory) | typed(visit)
-    told: dict[str, Any] = {
+    entered: dict[str, Any] = {
         name: ("\n" if name.startswith("files") else ", ").join(value) if isinstance(value, list) else value
         for name, value in fields.items()
     }
-    told["keep"] = not visit.form or "keep" in visit.form
-    data = {"memory": memory, "_typed": told, "error": error, "_choices": _CHOICES}
+    entered["keep"] = not visit.form or "keep" in visit.form
+    data = {"memory": memory, "_typed": entered, "error": error, "_choices": _CHOICES}
     return Shown("edit.html", data, error.status if error else 200)
 
 

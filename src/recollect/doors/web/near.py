@@ -29,10 +29,10 @@ def listed(visit: Visit) -> Shown:
 
 def decide(visit: Visit) -> Done:
     """Keep one of a pair, or merge both into the newer one; what gave its place is hidden and can be restored."""
-    do = visit.said("do")
+    do = visit.value("do")
     if do not in _CHOICES:
         raise InvalidInput("do", f"Invalid do: Must be one of {', '.join(_CHOICES)}")
-    older, newer = (found(visit, visit.said(name)) for name in ("older", "newer"))
+    older, newer = (found(visit, visit.value(name)) for name in ("older", "newer"))
     if do == "apart":
         pair = {"id": str(newer.id), "other": str(older.id)}
         outcome: Outcome = visit.run("tell_apart", **pair, **visit.levels)
@@ -49,8 +49,8 @@ def decide(visit: Visit) -> Done:
         steps += [visit.step("forget", id=str(one)) for one in kept]
     outcome = visit.run("replace_memory", id=str(goes.id), by=str(stays.id), **visit.levels)
     steps.insert(0, visit.step("restore", id=str(goes.id)))
-    said = f"Memory {stays.id} says now what both said." if do == "merge" else f"Memory {stays.id} stays as it is."
-    message = " ".join((said, *outcome.notes))
+    message = f"Memory {stays.id} says now what both said." if do == "merge" else f"Memory {stays.id} stays as it is."
+    message = " ".join((message, *outcome.notes))
     return Done(visit.back("near"), message, Undo(steps, "Both are as they were."), {"outcome": outcome})
 
 

@@ -52,10 +52,10 @@ def _may_read(principal: Any, team: str, project: str) -> bool:
 
 def journal(visit: Visit) -> Shown:
     """Show what happened, the newest first."""
-    given = {name: visit.said(name) for name in ("scope", "actor", "action") if visit.said(name)}
+    fields = {name: visit.value(name) for name in ("scope", "actor", "action") if visit.value(name)}
     before = visit.number("before", 0) or None
-    found: JournalPage = visit.run("read_journal", **given, before=before, **visit.levels)
-    return Shown("journal.html", {"journal": found, "chosen": given, "before": before})
+    found: JournalPage = visit.run("read_journal", **fields, before=before, **visit.levels)
+    return Shown("journal.html", {"journal": found, "chosen": fields, "before": before})
 
 
 def changes(visit: Visit) -> Shown:
@@ -85,7 +85,7 @@ def health(visit: Visit) -> Shown:
         ("How long things take now, in milliseconds", "ms", milliseconds),
     )
     data = {
-        "checkup": visit.checkup.told() if may_check else None,
+        "checkup": visit.checkup.state() if may_check else None,
         "counted": counted,
         "facts": facts,
         "times": times,
@@ -100,7 +100,7 @@ def check_up(visit: Visit) -> Done:
     """Let the doctor look at the whole store."""
     with visit.asker.asking(QueryParams(visit.place))("doctor"):  # raises where who asks has no right to it
         look = visit.checkup.begin()
-    data = {"checkup": visit.checkup.told()}
+    data = {"checkup": visit.checkup.state()}
     return Done(visit.link("health"), "The doctor looks at the whole store.", data=data, after=look)
 
 
@@ -128,14 +128,14 @@ def team(visit: Visit) -> Shown:
     data = {name: getattr(visit.administer(f"list_{name}"), name) for name in ("users", "teams", "projects", "tokens")}
     principal = visit.asker.current()
     manages = principal.administered is None or bool(principal.administered)
-    told = {"user": principal.user, "admin": principal.administers(), "administered": principal.administered}
+    rights = {"user": principal.user, "admin": principal.administers(), "administered": principal.administered}
     audit = visit.administer("audit", before=visit.number("before", 0) or None, limit=30) if manages else None
-    return Shown("team.html", data | told | {"audit": audit, "issued": None, "_manages": manages})
+    return Shown("team.html", data | rights | {"audit": audit, "issued": None, "_manages": manages})
 
 
 def administer(visit: Visit) -> Done | Shown:
     """Run an operation of administration; a new token is shown this once, on the answer itself."""
-    name = visit.said("do")
+    name = visit.value("do")
     if name not in ADMINISTERED:
         raise InvalidInput("do", f"Invalid do: Must be one of {', '.join(ADMINISTERED)}")
     fields = {key: value for key, value in visit.form.items() if key not in ("do", "token") and value.strip()}

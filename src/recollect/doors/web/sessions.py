@@ -33,7 +33,7 @@ _EVENTS: Final = {
 def listed(visit: Visit) -> Shown:
     """Show a page of the sessions, the latest first, of this project or of all of who asks."""
     offset = visit.number("offset", 0)
-    everywhere = bool(visit.said("everywhere")) and not visit.team_server
+    everywhere = bool(visit.value("everywhere")) and not visit.team_server
     found: SessionGlances = visit.run("glance_at_sessions", limit=_PAGE, offset=offset, everywhere=everywhere)
     learnt = [memory for one in found.sessions for memory in one.learnt]
     listed = {"sessions": found.sessions, "total": found.total, "everywhere": everywhere}
@@ -43,7 +43,7 @@ def listed(visit: Visit) -> Shown:
 def one(visit: Visit) -> Shown:
     """Show a session in order: what became of each event, and which memories were put before each prompt."""
     offset = visit.number("offset", 0)
-    found: ShownSession = visit.run("show_session", session_id=visit.said("id") or None, limit=100, offset=offset)
+    found: ShownSession = visit.run("show_session", session_id=visit.value("id") or None, limit=100, offset=offset)
     events: list[tuple[str, datetime, object]] = [("observation", one.at, one) for one in found.observations]
     first, last = (events[0][1], events[-1][1]) if events else (None, None)
     for each in found.injections:
@@ -75,9 +75,11 @@ def _before_prompts(shown: ShownSession) -> set[datetime]:
 
 def correct(visit: Visit) -> Done:
     """Keep an observation that was dropped, or forget what was kept of one."""
-    keep = visit.said("keep") == "yes"
-    given = {"session_id": visit.said("id"), "number": visit.number("number", 0), "keep": keep}
-    noted = visit.run("correct_observation", **given)
-    kept = f"Observation {given['number']} is kept as memory {noted.memory_id}."
+    keep = visit.value("keep") == "yes"
+    fields = {"session_id": visit.value("id"), "number": visit.number("number", 0), "keep": keep}
+    noted = visit.run("correct_observation", **fields)
+    kept = f"Observation {fields['number']} is kept as memory {noted.memory_id}."
     done = kept if keep else "What was kept of it is forgotten."
-    return Done(visit.link("session", id=given["session_id"], offset=visit.said("offset")), done, data={"noted": noted})
+    return Done(
+        visit.link("session", id=fields["session_id"], offset=visit.value("offset")), done, data={"noted": noted}
+    )

@@ -172,7 +172,7 @@ class Site:
         message, undo = "", None
         if visit is not None and (browser := visit.browser) is not None:
             message, browser.message = browser.message, ""
-            undo = browser.changes.get(browser.said) if message else None
+            undo = browser.changes.get(browser.undo_code) if message else None
         template = self._templates.get_template(found.template)
         common: dict[str, Any] = {"visit": visit, "message": message, "undo": undo, "error": None, "waiting": 0}
         zone = visit.zone if visit is not None else None
@@ -185,8 +185,8 @@ class Site:
     def _failed(self, request: Request, error: RecollectError, visit: Visit | None = None) -> Response:
         if wants_json(request):
             return _secured(failed(error))
-        told = {"error": error, "field": getattr(error, "field", "")}
-        response = self._html(Shown("error.html", told, error.status), visit)
+        data = {"error": error, "field": getattr(error, "field", "")}
+        response = self._html(Shown("error.html", data, error.status), visit)
         if (value := failed(error).headers.get("Retry-After")) is not None:
             response.headers["Retry-After"] = value
         return response
@@ -239,7 +239,7 @@ class Site:
         return _secured(response)
 
     async def _zone(self, request: Request) -> Response:
-        """Keep the time zone of a browser in a cookie; it is told by a script, which then shows the screen anew."""
+        """Keep the time zone of a browser in a cookie; a script sends it, which then loads the screen again."""
         browser: Browser | None = getattr(request.state, "browser", None)
         form = _form(await request.body())
         if browser is None or not browser.sent(form.get("token", "")):

@@ -1,4 +1,4 @@
-"""The first screen: what agents learnt and were told today, and exactly what the next session will start with."""
+"""The first screen: what agents learnt today, and exactly what the next session will start with."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Day(Answer):
 
 def opened(visit: Visit) -> Shown:
     """Show what answers a question, or without one the first screen."""
-    return search(visit) if visit.said("q") else first(visit)
+    return search(visit) if visit.value("q") else first(visit)
 
 
 def first(visit: Visit) -> Shown:

@@ -29,7 +29,7 @@ _BROWSER_ONLY: Final = ("user", *PLACE)
 
 @dataclass(frozen=True)
 class Shown:
-    """What a screen shows: its template, and the data that it and the JSON of the same address are made of."""
+    """A screen: its template, and the data behind it and behind the JSON of the same address."""
 
     template: str
     data: dict[str, Any]
@@ -38,7 +38,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Done:
-    """What a form did: where to go on, what is said there, how to take it back, and what runs behind the answer."""
+    """The result of a form: the next screen, its message, how to take the change back, and the work behind the answer."""
 
     to: str
     message: str
@@ -77,14 +77,14 @@ class Visit:
         return browser.folder if browser is not None and self.place == browser.place else ""
 
     def authors(self, memories: Collection[Memory]) -> dict[int, str]:
-        """Return who said each of these memories and through what, in words."""
+        """Return the speaker of each memory, and the way it came in, in words."""
         sessions = {one.session_id for one in memories if one.session_id}
         with self.caller() as caller:
             agents = self.app.sessions.agents_of(caller, sessions) if sessions else {}
             return {one.id: who(one, caller.user, agents.get(one.session_id or "", "")) for one in memories}
 
     def run(self, name: str, **fields: Any) -> Any:
-        """Run a verb for who asks, where they look; raise what it raises."""
+        """Run a verb for the user of this request, in their place, and let its errors through."""
         return self.run_in(self.place, name, **fields)
 
     def run_in(self, place: Mapping[str, str], name: str, **fields: Any) -> Any:
@@ -130,19 +130,19 @@ class Visit:
     @property
     def levels(self) -> dict[str, bool]:
         """Return which levels beside public the address lets in."""
-        return {name: True for name in LEVELS if self.said(name)}
+        return {name: True for name in LEVELS if self.value(name)}
 
-    def said(self, name: str, default: str = "") -> str:
-        """Return what the form or the address says under a name, without spaces around it."""
+    def value(self, name: str, default: str = "") -> str:
+        """Return the value of a field of the form or the address, without spaces around it."""
         return str(self.form.get(name, self.query.get(name, default))).strip()
 
-    def all_said(self, name: str) -> list[str]:
-        """Return everything that the form or the address says under a name."""
+    def values(self, name: str) -> list[str]:
+        """Return all values of a field of the form and the address."""
         return [one for one in (*self.form.getlist(name), *self.query.getlist(name)) if one.strip()]
 
     def number(self, name: str, default: int, most: int = 2**31 - 1, least: int = 0) -> int:
         """Return a whole number that the address says; raise `InvalidInput` for anything else."""
-        text = self.said(name)
+        text = self.value(name)
         if not text:
             return default
         if not (text.isascii() and text.isdecimal() and len(text) <= 10 and least <= int(text) <= most):
@@ -155,7 +155,7 @@ class Visit:
         return {"offset": offset, "next": offset + size if offset + size < total else None}
 
     def fields(self, levels: bool = True) -> dict[str, str]:
-        """Return what a form sends so that it stays in the same place, and with the same levels."""
+        """Return the fields that keep a form in the same place and with the same levels."""
         named = {name: self.place[name] for name in PLACE if self.place.get(name)}
         if not self.team_server:
             named.pop("team", None)
@@ -164,8 +164,10 @@ class Visit:
     def link(self, path: str, /, **more: Any) -> str:
         """Return an address of the page in the same place, with more behind `?`; what is empty is left out."""
         user = {"user": self.place["user"]} if self.browser is None and "user" in self.place else {}
-        said: dict[str, Any] = self.fields() | user | more
-        pairs = [(name, one) for name, value in said.items() for one in (value if isinstance(value, list) else [value])]
+        parameters: dict[str, Any] = self.fields() | user | more
+        pairs = [
+            (name, one) for name, value in parameters.items() for one in (value if isinstance(value, list) else [value])
+        ]
         words = urlencode(
             [(name, "1" if one is True else str(one)) for name, one in pairs if one not in (None, "", False)]
         )
@@ -173,13 +175,13 @@ class Visit:
 
     def back(self, path: str) -> str:
         """Return where the form says to go on, if that is a screen of ours; else the address of a screen."""
-        return own_address(self.said("back"), self.link(path))
+        return own_address(self.value("back"), self.link(path))
 
     def here(self, **changed: Any) -> str:
-        """Return this address with some of what it says changed."""
-        said: dict[str, Any] = {}
+        """Return this address with some of its parameters changed."""
+        parameters: dict[str, Any] = {}
         for name, value in self.query.multi_items():
-            said.setdefault(name, []).append(value)
+            parameters.setdefault(name, []).append(value)
         for name in ("format", "at", "typing", *_BROWSER_ONLY):
-            said.pop(name, None)
-        return self.link(self.path.removeprefix(f"{PAGE}/"), **(said | changed))
+            parameters.pop(name, None)
+        return self.link(self.path.removeprefix(f"{PAGE}/"), **(parameters | changed))

@@ -1,4 +1,4 @@
-"""The time zone of the times on the page: that of the browser, or of this machine where a browser has told none."""
+"""The time zone of the times on the page: that of the browser, or of this machine where a browser has sent none."""
 
 from __future__ import annotations
 
