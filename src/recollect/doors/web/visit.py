@@ -38,7 +38,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Done:
-    """The result of a form: the next screen, its message, how to take the change back, and the work behind the answer."""
+    """The result of a form: the next screen, its message, the way to undo it, and the work behind the answer."""
 
     to: str
     message: str
