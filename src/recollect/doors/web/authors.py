@@ -35,7 +35,7 @@ def agent_title(name: str) -> str:
 
 
 def who(memory: Memory, user: str, agent: str = "") -> str:
-    """Return the speaker of a memory and the way it came in, to this `user`; `agent` is the one whose session it belongs to."""
+    """Return the speaker of a memory and the way it came in, to this `user`; its session was of `agent`."""
     person = "you" if memory.author == user else memory.author
     machine = agent_title(agent) + ("" if memory.author == user else f" of {memory.author}")
     if memory.type is not None and (summed_up := _SUMMARIES.get(memory.type)):
