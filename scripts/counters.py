@@ -52,6 +52,8 @@ RECORDED = re.compile(
     r"tests/sessions/.*[.](jsonl|md)|scripts/(notes|training/data|data/(answers|stores))/.*[.](jsonl?|txt)"
 )  # what others wrote
 TESTS = ("tests/", "scripts/training/tests/")
+# Words that hide a noun: how many names and words of docstrings in src may still be them. Only ever lower a number.
+WORD_CEILINGS = {"one": 4167, "said": 412, "told": 281, "given": 458}
 VAGUE = re.compile(r"(Manager|Service|Helper|Util|Factory|Base|Impl)s?$|V\d+$")
 PROOF = re.compile(r"(.+\.)?(raises|fail|warns|(assert_|check)\w*)$")
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -210,6 +212,25 @@ def proofs(source: Source) -> Found:
                 yield source.path, node.lineno, f"{node.name} has no docstring; say in one sentence what holds."
 
 
+def word_counts(sources: list[Source]) -> dict[str, int]:
+    """Count the words of `WORD_CEILINGS` as whole names and as words of docstrings, over src."""
+    words = re.compile(rf"\b({'|'.join(WORD_CEILINGS)})\b", re.IGNORECASE)
+    counts = dict.fromkeys(WORD_CEILINGS, 0)
+    for node in (node for source in sources if source.path.startswith("src/") for node in ast.walk(source.tree)):
+        names = {getattr(node, field, None) for field in ("id", "arg", "attr", "name")} & WORD_CEILINGS.keys()
+        text = node.value.value if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) else ""
+        for word in (*names, *(words.findall(text) if isinstance(text, str) else ())):
+            counts[word.lower()] += 1
+    return counts
+
+
+def vague_words(sources: list[Source]) -> Found:
+    """Find a word that stands in src more often than its ceiling allows."""
+    for word, count in word_counts(sources).items():
+        if count > WORD_CEILINGS[word]:
+            yield PACKAGE, 1, f"`{word}` stands {count} times; {WORD_CEILINGS[word]} at most. Write the noun."
+
+
 def read(root: Path) -> Iterator[Source]:
     """Read the README and everything in src, scripts and tests; what is not Python has an empty tree."""
     below = [path for top in ("src", "scripts", "tests") for path in sorted((root / top).rglob("*"))]
@@ -230,6 +251,7 @@ def violations(root: Path) -> Found:
         if source.path.startswith("src/"):
             yield from (*habits(source, ports), *blind_excepts(source), *imports(source, owners), *layout(source))
     yield from circles(sources)
+    yield from vague_words(sources)
 
 
 if __name__ == "__main__":

@@ -173,6 +173,15 @@ def test_the_script_prints_path_and_line(tmp_path: Path, source: str, code: int,
     assert done.stdout.startswith(line)
 
 
+def test_a_word_above_its_ceiling_is_found(tmp_path: Path) -> None:
+    """A word in place of a noun is counted in names and docstrings, and found once it stands too often."""
+    sentence = "'" + "told " * 3 + "'"
+    few = found(tmp_path, src__recollect__a=f"def told():\n    {sentence}\n")
+    assert not any("`told`" in line for line in few)
+    many = found(tmp_path, src__recollect__a=f"def told():\n    '{'told ' * 10_000}'\n")
+    assert [line for line in many if "`told` stands 10001 times" in line]
+
+
 def test_every_dependency_is_declared_and_has_an_upper_bound() -> None:
     """What `src` imports stands in pyproject.toml, and no next major version of anything there is taken unseen."""
     root = CHECKER.parents[1]

@@ -107,8 +107,11 @@ def _parsed(content: bytes) -> Runtime | None:
         return None
     if not isinstance(said, dict):
         return None
-    known: dict[str, Any] = {one.name: said.get(one.name, one.default) for one in fields(Runtime)}
-    if not all(type(known[one.name]).__name__ == one.type for one in fields(Runtime)) or known["port"] not in _PORTS:
+    known: dict[str, Any] = {field.name: said.get(field.name, field.default) for field in fields(Runtime)}
+    if (
+        not all(type(known[field.name]).__name__ == field.type for field in fields(Runtime))
+        or known["port"] not in _PORTS
+    ):
         return None
     found = Runtime(**known)
     return found if found.socket or found.port else None

@@ -18,11 +18,11 @@ def parameters(verb: Verb) -> list[Parameter]:
     """Return what a verb takes: required fields by their place or their name, all others by their name."""
     fields = verb.fields.items()
     by_place, by_name = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
-    required = [Parameter(name, by_place) for name, one in fields if one.is_required()]
+    required = [Parameter(name, by_place) for name, field in fields if field.is_required()]
     return required + [
-        Parameter(name, by_name, default=one.get_default(call_default_factory=True))
-        for name, one in fields
-        if not one.is_required()
+        Parameter(name, by_name, default=field.get_default(call_default_factory=True))
+        for name, field in fields
+        if not field.is_required()
     ]
 
 
@@ -43,7 +43,7 @@ class AsyncVerbs(_Named):
 
 def _add(verb: Verb) -> None:
     taken = parameters(verb)
-    by_place = [one.name for one in taken if one.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    by_place = [parameter.name for parameter in taken if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD]
 
     def fields(given: tuple[Any, ...], named: dict[str, Any]) -> dict[str, Any]:
         if len(given) > len(by_place):

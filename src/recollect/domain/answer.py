@@ -56,7 +56,7 @@ class DescribedBy:
 
 def reduced(body: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
     """Return the JSON schema of an object with some of its properties."""
-    properties = {name: one for name, one in body["properties"].items() if name in names}
+    properties = {name: schema for name, schema in body["properties"].items() if name in names}
     return body | {"properties": properties, "required": [name for name in body.get("required", ()) if name in names]}
 
 

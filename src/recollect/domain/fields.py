@@ -198,7 +198,7 @@ def one_of(choices: Iterable[StrEnum]) -> str:
 
 def unknown(what: str, name: str, known: Collection[str]) -> str:
     """Say that there is nothing of that name, which is meant perhaps, and what there is."""
-    near = [f"`{one}`" for one in get_close_matches(name, known)]
+    near = [f"`{match}`" for match in get_close_matches(name, known)]
     meant = f" Did you mean {' or '.join(near)}?" if near else ""
     return f"Unknown {what}: `{name}`.{meant} Allowed: {', '.join(f'`{one}`' for one in known)}"
 
@@ -345,7 +345,7 @@ class Request(BaseModel):
         parents = [base.model_fields for base in cls.__mro__[1:] if issubclass(base, BaseModel)]
         for name, field in cls.model_fields.items():
             if field.description is None:
-                field.description = next((one[name].description for one in parents if name in one), None)
+                field.description = next((parent[name].description for parent in parents if name in parent), None)
 
 
 R = TypeVar("R", bound=Request)

@@ -106,9 +106,9 @@ def _storable(value: Any, depth: int = 0) -> Any:
         case str():
             return value.replace("\0", " ").encode("utf-8", "replace").decode()
         case dict() if depth < _DEEPEST:
-            return {_storable(name): _storable(one, depth + 1) for name, one in value.items()}
+            return {_storable(name): _storable(element, depth + 1) for name, element in value.items()}
         case list() if depth < _DEEPEST:
-            return [_storable(one, depth + 1) for one in value]
+            return [_storable(element, depth + 1) for element in value]
         case dict() | list():
             return None
         case float() if not isfinite(value):

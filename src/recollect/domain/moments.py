@@ -65,7 +65,7 @@ class Action:
     def leads(self, *first: str) -> list[str]:
         """Return the words by which moments that may fit it are looked up, each once; those in `first` first."""
         found: dict[str, None] = {ANY: None}
-        for text in (*(one.casefold() for one in first), self.text):
+        for text in (*(word.casefold() for word in first), self.text):
             for match in _WORD.finditer(text):
                 found[match[0]] = None
                 if len(found) > MOST_WORDS:
@@ -87,7 +87,7 @@ class Moment:
 
         By these it is looked up.
         """
-        found = dict.fromkeys(one for word in self.words for one in _whole_pieces(word))
+        found = dict.fromkeys(piece for word in self.words for piece in _whole_pieces(word))
         first, second, *_ = (*sorted(found, key=len, reverse=True), ANY, ANY)
         return first, second
 
@@ -111,7 +111,7 @@ def tidy(texts: Iterable[str]) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(one for text in texts if (one := _tidy(text))))
     if len(found) > MOST:
         raise ValueError(f"must have at most {MOST} moments, not {len(found)}")
-    if found and all(read(one).kind is Kind.DONE for one in found):
+    if found and all(read(text).kind is Kind.DONE for text in found):
         raise ValueError("must have another moment beside `done`, which only says from when it is not shown any more")
     return found
 
@@ -133,7 +133,7 @@ def read(text: str) -> Moment:
         raise ValueError(f"{shown} has only words that must not be there; it needs another one, without `!`")
     if "" in without:
         raise ValueError(f"{shown} has a `!` without a word; `!word` says that a word is not there")
-    if not any(len(_LETTERS.findall(one)) >= _FEWEST for one in words):
+    if not any(len(_LETTERS.findall(word)) >= _FEWEST for word in words):
         raise ValueError(f"{shown} has no word with at least {_FEWEST} letters or digits, so it would fit too much")
     return Moment(Kind(first), words, without)
 
@@ -173,7 +173,7 @@ def _spans(pieces: list[str], run: str) -> bool:
     first, *middle, last = pieces
     at = 0
     if first:
-        begin = next((one for one in _places(first, run) if _begins(first, run, one)), -1)
+        begin = next((place for place in _places(first, run) if _begins(first, run, place)), -1)
         if begin < 0:
             return False
         at = begin + len(first)
@@ -185,7 +185,7 @@ def _spans(pieces: list[str], run: str) -> bool:
     if not last:
         return True
     option = pieces[0].startswith("-")
-    return any(_ends(last, run, one + len(last), option=option) for one in _places(last, run, at))
+    return any(_ends(last, run, place + len(last), option=option) for place in _places(last, run, at))
 
 
 def _places(piece: str, text: str, at: int = 0) -> Iterator[int]:

@@ -66,7 +66,7 @@ AUTHORITY: Final[Mapping[SaidBy, Authority]] = MappingProxyType(
 )
 """All others are from outside."""
 
-TOLD: Final = tuple(one for one, rank in AUTHORITY.items() if rank is Authority.TOLD)
+TOLD: Final = tuple(speaker for speaker, rank in AUTHORITY.items() if rank is Authority.TOLD)
 
 MOST_TRUST: Final[Mapping[SaidBy, float]] = MappingProxyType(
     {
@@ -144,7 +144,7 @@ class Origin(BaseModel):
     @property
     def sources(self) -> tuple[str, ...]:
         """Return the source of each of its addresses."""
-        return tuple(dict.fromkeys(f"{self.said_by}:{self._named(one)}" for one in places_of(self.came_from)))
+        return tuple(dict.fromkeys(f"{self.said_by}:{self._named(place)}" for place in places_of(self.came_from)))
 
     def _named(self, place: str) -> str:
         return host_of(place).lower() if self.said_by is SaidBy.WEB else _LINE.sub("", place)
@@ -185,7 +185,7 @@ def read_also(came_from: str, place: str) -> str:
 
     Of what is too long in all (2,000 characters) the first addresses become hosts, and then go.
     """
-    places = list(dict.fromkeys(one for one in (*places_of(came_from), *places_of(place)) if one))
+    places = list(dict.fromkeys(path for path in (*places_of(came_from), *places_of(place)) if path))
     for at, one in enumerate(places):
         if len(_THEN.join(places)) > _MOST_PLACES:
             places[at] = host_of(one)
@@ -197,7 +197,7 @@ def read_also(came_from: str, place: str) -> str:
 
 def least(origins: Iterable[Origin]) -> Origin:
     """Return the origin with the least authority and trust: what is made of several has no more."""
-    return min(origins, key=lambda one: (one.authority, MOST_TRUST[one.said_by]))
+    return min(origins, key=lambda origin: (origin.authority, MOST_TRUST[origin.said_by]))
 
 
 def before_stamps(source: Source, trust: float) -> SaidBy:

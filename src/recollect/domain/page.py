@@ -123,9 +123,9 @@ class JournalLine(Answer):
     changes: dict[str, Any] = Field(default_factory=dict)
 
     @classmethod
-    def of(cls, one: JournalEntry) -> JournalLine:
+    def of(cls, entry: JournalEntry) -> JournalLine:
         """Return a line as the page shows it."""
-        return cls(one.id, one.at, one.actor, one.namespace, one.action, one.memory_id, one.changes)
+        return cls(entry.id, entry.at, entry.actor, entry.namespace, entry.action, entry.memory_id, entry.changes)
 
 
 @dataclass(frozen=True, config=LAZY)

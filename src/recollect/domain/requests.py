@@ -82,7 +82,7 @@ class Caller(Request):
             raise Forbidden(f"You have no role in the project `{project}` of the team `{self.team}`, or there is none.")
         rights = {"reads": (self.reads, True), "writes": (self.writes, role.covers(Role.WRITER))}
         there = {
-            name: tuple(one for one in Scope if (may if one is Scope.PROJECT else one in here))
+            name: tuple(scope for scope in Scope if (may if scope is Scope.PROJECT else scope in here))
             for name, (here, may) in rights.items()
         }
         return self.model_copy(update={"project": project, **there})
@@ -107,7 +107,7 @@ class Caller(Request):
 
     def writable(self, namespace: str) -> WritableNamespace:
         """Return a namespace as one that may be written; raise `Forbidden` where the caller has no right to."""
-        if all(namespace != self.namespace(one) for one in self.writes):
+        if all(namespace != self.namespace(scope) for scope in self.writes):
             raise Forbidden(f"You have no right to write to `{namespace}`: an admin of the team can give it.")
         return WritableNamespace(namespace)
 

@@ -285,8 +285,8 @@ def _first(payload: Mapping[str, Any], keys: Keys) -> Any:
 
 def _sender(name: str, payload: Mapping[str, Any]) -> str:
     """Return whose payload it is where the command does not say."""
-    marked = (who for who, one in CONTRACTS.items() if one.mark and one.mark in payload)
-    known = (who for who, one in CONTRACTS.items() if name in one.rules)
+    marked = (who for who, contract in CONTRACTS.items() if contract.mark and contract.mark in payload)
+    known = (who for who, contract in CONTRACTS.items() if name in contract.rules)
     return next(marked, next(known, DEFAULT))
 
 

@@ -52,7 +52,7 @@ def opened(found: Any) -> Any:
         return found
     if isinstance(said, dict):
         return said if any(key in said for key in (*_TEXTS, *_EXITS)) else found
-    parts = isinstance(said, list) and said and all(isinstance(one, dict) and "text" in one for one in said)
+    parts = isinstance(said, list) and said and all(isinstance(part, dict) and "text" in part for part in said)
     return said if parts else found
 
 
@@ -63,7 +63,7 @@ def text_of(found: Any, depth: int = 0) -> str:
     if found is None or depth > _DEEPEST:
         return ""
     if isinstance(found, list):
-        return "\n".join(filter(None, (text_of(one, depth + 1) for one in found[:_MOST_ITEMS])))
+        return "\n".join(filter(None, (text_of(part, depth + 1) for part in found[:_MOST_ITEMS])))
     if isinstance(found, dict):
         named = [text_of(found[key], depth + 1) for key in _TEXTS if found.get(key) is not None]
         if named:
@@ -109,9 +109,9 @@ def given(found: Any, depth: int = 0, left_out: frozenset[str] = frozenset()) ->
         return cut(found, _LONGEST_INPUT)
     if isinstance(found, dict):
         pairs = list(found.items())[:_MOST_ITEMS] if depth <= _DEEPEST else []
-        return {cut(str(key), 200): given(one, depth + 1, left_out) for key, one in pairs if key not in left_out}
+        return {cut(str(key), 200): given(value, depth + 1, left_out) for key, value in pairs if key not in left_out}
     if isinstance(found, list):
-        return [given(one, depth + 1, left_out) for one in found[:_MOST_ITEMS]] if depth <= _DEEPEST else []
+        return [given(value, depth + 1, left_out) for value in found[:_MOST_ITEMS]] if depth <= _DEEPEST else []
     return found
 
 
@@ -127,7 +127,7 @@ def arguments(found: Any) -> dict[str, Any]:
     taken: dict[str, Any] = given(found)
     if len(json.dumps(taken)) <= _MOST_INPUT:
         return taken
-    return {key: cut(one, 2_000) for key, one in taken.items() if isinstance(one, str)}
+    return {key: cut(value, 2_000) for key, value in taken.items() if isinstance(value, str)}
 
 
 def cut(text: str, longest: int = LONGEST) -> str:

@@ -28,7 +28,7 @@ class Record:
         found: dict[str, Any] | None = self._known["versions"].get(version, {}).get(method)
         if found is None or method != "tools/list":
             return found
-        names = dict.fromkeys(name for one in self._sets for name in self._known["toolsets"][one])
+        names = dict.fromkeys(name for toolset in self._sets for name in self._known["toolsets"][toolset])
         return found | {"tools": [self._known["tools"][name] for name in names]}
 
     def version_of(self, message: dict[str, Any]) -> str:

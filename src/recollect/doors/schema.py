@@ -33,8 +33,8 @@ def input_schema(
         if name in (only or {}):
             properties[name]["enum"] = [str(choice) for choice in (only or {})[name]]
         if name in unlisted:
-            for one in (properties[name], properties[name].get("items", {})):
-                one.pop("enum", None)
+            for schema in (properties[name], properties[name].get("items", {})):
+                schema.pop("enum", None)
         if f"{name}*" in names:
             properties[name]["description"] = first_sentence(request.model_fields[name])
     required = [name for name in whole.get("required", ()) if name in properties]
@@ -45,7 +45,9 @@ def input_schema(
 def answer_schema(several: Sequence[Schema], names: Sequence[str]) -> Schema:
     """Return a schema that fits each of several objects: the types of these properties, and those that all require."""
     known = {
-        name: _types(one, whole.get("$defs", {})) for whole in several for name, one in whole["properties"].items()
+        name: _types(schema, whole.get("$defs", {}))
+        for whole in several
+        for name, schema in whole["properties"].items()
     }
     required = [name for name in names if all(name in whole.get("required", ()) for whole in several)]
     return {"type": "object", "properties": {name: known[name] for name in names}, "required": required}
@@ -64,26 +66,26 @@ def default_of(field: FieldInfo) -> str:
     return f" (default {value:g})" if isinstance(value, float) else f" (default {value})"
 
 
-def _resolved(one: Schema, kinds: Schema) -> Schema:
-    if "anyOf" in one:
-        one = next(branch for branch in one["anyOf"] if branch.get("type") != "null")
-    return _resolved(kinds[one["$ref"].rpartition("/")[2]], kinds) if "$ref" in one else one
+def _resolved(schema: Schema, kinds: Schema) -> Schema:
+    if "anyOf" in schema:
+        schema = next(branch for branch in schema["anyOf"] if branch.get("type") != "null")
+    return _resolved(kinds[schema["$ref"].rpartition("/")[2]], kinds) if "$ref" in schema else schema
 
 
-def _types(one: Schema, kinds: Schema) -> Schema:
-    one = _resolved(one, kinds)
-    return {"type": one["type"]} | ({"items": _types(one["items"], kinds)} if "items" in one else {})
+def _types(schema: Schema, kinds: Schema) -> Schema:
+    schema = _resolved(schema, kinds)
+    return {"type": schema["type"]} | ({"items": _types(schema["items"], kinds)} if "items" in schema else {})
 
 
-def _flat(one: Schema, kinds: Schema) -> Schema:
-    one = _resolved(one, kinds)
-    flat: Schema = {"type": one["type"]}
-    if "enum" in one:
-        flat["enum"] = list(one["enum"])
-    if "items" in one:
-        flat["items"] = _flat(one["items"], kinds)
+def _flat(schema: Schema, kinds: Schema) -> Schema:
+    schema = _resolved(schema, kinds)
+    flat: Schema = {"type": schema["type"]}
+    if "enum" in schema:
+        flat["enum"] = list(schema["enum"])
+    if "items" in schema:
+        flat["items"] = _flat(schema["items"], kinds)
     for theirs, ours in _BOUNDS.items():
-        bound = one.get(theirs, one.get(ours))
+        bound = schema.get(theirs, schema.get(ours))
         if bound is not None and abs(bound) < _HUGE:
             flat[ours] = int(bound) if bound == int(bound) else bound
     return flat

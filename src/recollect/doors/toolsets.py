@@ -176,8 +176,8 @@ def tool_names(toolsets: Sequence[str]) -> tuple[str, ...]:
     return tuple(
         dict.fromkeys(
             name
-            for one in toolsets
-            for name in ((memory_tool.NAME,) if one == "memory" else [tool.name for tool in TOOLSETS[one]])
+            for toolset in toolsets
+            for name in ((memory_tool.NAME,) if toolset == "memory" else [tool.name for tool in TOOLSETS[toolset]])
         )
     )
 

@@ -113,21 +113,21 @@ class ChatDescribe:
         first = max(len(contents) - _NOTES, 0)
         found = self._chat.ask(_SESSION, _listed(contents[first:], _NOTE), _Session, most=_SESSION_ANSWER)
         notes = {
-            first + one.number: Description(
-                title=one.title, facts=_triples(one.facts), entities=_entities(one.entities)
+            first + note.number: Description(
+                title=note.title, facts=_triples(note.facts), entities=_entities(note.entities)
             )
-            for one in found.notes
-            if 0 <= one.number < len(contents) - first
+            for note in found.notes
+            if 0 <= note.number < len(contents) - first
         }
         return Description(abstract=found.abstract, overview=found.overview), notes
 
 
 def _listed(contents: Sequence[str], length: int) -> list[str]:
-    return [one[:length] for one in contents]
+    return [content[:length] for content in contents]
 
 
 def _triples(facts: Iterable[_Fact]) -> tuple[tuple[str, str, str], ...]:
-    return tuple((one.subject, one.predicate, one.object) for one in facts)
+    return tuple((fact.subject, fact.predicate, fact.object) for fact in facts)
 
 
 def _entities(named: Iterable[_Entity]) -> tuple[Entity, ...]:

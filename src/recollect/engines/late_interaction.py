@@ -52,7 +52,7 @@ def similarity(query: Matrix, packed: Sequence[bytes]) -> Matrix:
     for first in range(0, len(signs), _BLOCK):
         total = near[first : first + _BLOCK]
         _look_up(tables, signs[first : first + _BLOCK], total)
-    starts = np.cumsum([0, *(len(one) // len(tables) for one in packed[:-1])])
+    starts = np.cumsum([0, *(len(vectors) // len(tables) for vectors in packed[:-1])])
     best: Matrix = np.maximum.reduceat(near, starts, axis=0)
     return best
 

@@ -223,12 +223,12 @@ def _lines(lines: list[str], first: int) -> str:
 def _listing(path: str, files: tuple[FileInfo, ...]) -> str:
     """Show a folder: each file and folder up to two levels below it, with its size."""
     whole: dict[str, Any] = {}
-    for one in files:
-        *folders, name = one.path.removeprefix(f"{path}/").split("/")
+    for file in files:
+        *folders, name = file.path.removeprefix(f"{path}/").split("/")
         place = whole
         for folder in folders:
             place = place.setdefault(folder, {})
-        place[name] = one.size
+        place[name] = file.size
     lines = [f"{_size(_sum(whole))}\t{path}", *(f"{_size(size)}\t{path}/{name}" for name, size in _walk(whole, _DEPTH))]
     header = f"Here're the files and directories up to 2 levels deep in {path}, excluding hidden items:"
     return "\n".join([header, *lines])

@@ -57,10 +57,10 @@ class Files:
 
     def list(self, folder: str = "/") -> tuple[FileInfo, ...]:
         """Return the files in a folder and in all folders below it, by their paths; raise `NotFound` without any."""
-        found = [_info(one) for one in self._below(checked(folder))]
+        found = [_info(memory) for memory in self._below(checked(folder))]
         if not found and folder != "/":
             raise NotFound(f"There is no folder {folder}.")
-        return tuple(sorted(found, key=lambda one: one.path))
+        return tuple(sorted(found, key=lambda memory: memory.path))
 
     def view(self, path: str, *, version: str = "") -> File:
         """Return a file, or what it said in an earlier `version`; raise `NotFound` where there is none."""
@@ -77,7 +77,7 @@ class Files:
     def versions(self, path: str) -> tuple[str, ...]:
         """Return the ids of a file's earlier texts, oldest first."""
         whole = self._memory.get_memory(self._existing(path).id)
-        return tuple(str(one) for one in whole.merged_from)
+        return tuple(str(memory_id) for memory_id in whole.merged_from)
 
     def create(self, path: str, text: str) -> File:
         """Write a new file; raise `Conflict` where something has that path, `SecretFound` when the gate refuses."""
@@ -120,8 +120,8 @@ class Files:
         if checked(path) == "/":
             raise InvalidInput("path", "Invalid path: The root cannot be deleted")
         found = self._at(path)
-        for one in found:
-            self._memory.forget(one.id, scope=self._scope)
+        for memory in found:
+            self._memory.forget(memory.id, scope=self._scope)
         return len(found)
 
     def rename(self, path: str, to: str) -> int:
@@ -134,8 +134,8 @@ class Files:
         found = self._at(path)
         self._check_free(to)
         moves = [(one, checked(to + (one.key or "").removeprefix(path))) for one in found]
-        for one, key in moves:
-            self._memory.update_memory(one.id, key=key)
+        for memory, key in moves:
+            self._memory.update_memory(memory.id, key=key)
         return len(found)
 
     def _edit(self, path: str, change: Callable[[str], str]) -> File:

@@ -137,10 +137,12 @@ class RecollectStore(BaseStore):
         if op.query:
             page = self._relevant(op, prefix, last)[op.offset : last]
         else:
-            kept = (one for one in self._below(prefix, MAX_LIMIT if op.filter else last) if _passes(one, op.filter))
-            page = [(one, None) for one in islice(kept, op.offset, last)]
-        self._refresh([one for one, _ in page], wanted=op.refresh_ttl)
-        return [SearchItem(**self._fields(one), score=score) for one, score in page]
+            kept = (
+                memory for memory in self._below(prefix, MAX_LIMIT if op.filter else last) if _passes(memory, op.filter)
+            )
+            page = [(memory, None) for memory in islice(kept, op.offset, last)]
+        self._refresh([memory for memory, _ in page], wanted=op.refresh_ttl)
+        return [SearchItem(**self._fields(memory), score=score) for memory, score in page]
 
     def _relevant(self, op: SearchOp, prefix: str, last: int) -> list[tuple[Memory, float | None]]:
         """Return what answers the query and passes the filter, best first."""
@@ -158,22 +160,28 @@ class RecollectStore(BaseStore):
         if len(hits) == MAX_LIMIT and (op.filter or last > MAX_LIMIT):  # there may be more than one answer holds
             index = self._memory.recall(query, limit=1, max_tokens=MAX_TOKENS, **asked).index
             scores = {line.id: line.match for line in index.lines} if index else scores
-            known = {one.id: one for one in self._below(prefix)}
+            known = {memory.id: memory for memory in self._below(prefix)}
         ranked = [(known[number], score) for number, score in scores.items() if number in known]
-        return [(one, score) for one, score in ranked if _UNSEARCHED not in one.tags and _passes(one, op.filter)]
+        return [
+            (memory, score) for memory, score in ranked if _UNSEARCHED not in memory.tags and _passes(memory, op.filter)
+        ]
 
     def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         _check_page(op.limit, op.offset)
-        known = {self._place(one)[0] for one in self._below(self._root)}
-        kept = {one for one in known if all(_matches(condition, one) for condition in op.match_conditions or ())}
-        cut = sorted({one[: op.max_depth] for one in kept} if op.max_depth is not None else kept)
+        known = {self._place(memory)[0] for memory in self._below(self._root)}
+        kept = {
+            namespace
+            for namespace in known
+            if all(_matches(condition, namespace) for condition in op.match_conditions or ())
+        }
+        cut = sorted({namespace[: op.max_depth] for namespace in kept} if op.max_depth is not None else kept)
         return cut[op.offset : op.offset + op.limit]
 
     def _refresh(self, found: Iterable[Memory], *, wanted: bool) -> None:
         """Let the terms of items begin again."""
-        for one in found if wanted else ():
-            if one.ttl_days is not None:
-                self._memory.update_memory(one.id, ttl_days=one.ttl_days)
+        for memory in found if wanted else ():
+            if memory.ttl_days is not None:
+                self._memory.update_memory(memory.id, ttl_days=memory.ttl_days)
 
     def _below(self, prefix: str, at_once: int = MAX_LIMIT) -> Iterator[Memory]:
         """Yield all items below a prefix, in the order in which they were first put; `at_once` are read at once."""
@@ -239,18 +247,18 @@ def _value(text: str) -> dict[str, Any]:
 
 def _passes(memory: Memory, wanted: Mapping[str, Any] | None) -> bool:
     value = _value(memory.content) if wanted else {}
-    return all(_equals(value.get(name), one) for name, one in (wanted or {}).items())
+    return all(_equals(value.get(name), expected) for name, expected in (wanted or {}).items())
 
 
 def _equals(value: Any, wanted: Any) -> bool:
     """Say whether a value is as a filter wants it: equal, part by part, or by what its operators say."""
     if isinstance(wanted, Mapping):
         if any(name.startswith("$") for name in wanted):
-            return all(_compares(value, name, one) for name, one in wanted.items())
-        return isinstance(value, dict) and all(_equals(value.get(name), one) for name, one in wanted.items())
+            return all(_compares(value, name, operator) for name, operator in wanted.items())
+        return isinstance(value, dict) and all(_equals(value.get(name), expected) for name, expected in wanted.items())
     if isinstance(wanted, list | tuple):
         same = isinstance(value, list) and len(value) == len(wanted)
-        return same and all(_equals(one, other) for one, other in zip(value, wanted, strict=True))
+        return same and all(_equals(element, other) for element, other in zip(value, wanted, strict=True))
     return bool(value == wanted)
 
 

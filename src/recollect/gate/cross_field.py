@@ -65,7 +65,7 @@ def _labelled_values(noun: BaseModel) -> Iterator[tuple[str, list[str], str]]:
 
 def _mapped(value: Mapping[str, object], above: list[str]) -> Iterator[tuple[list[str], str]]:
     """Yield the strings of a mapping with the texts that name them: their key, or a name beside them."""
-    named = [f"{one}: " for key, one in value.items() if isinstance(one, str) and key.lower() in _NAME_KEYS]
+    named = [f"{text}: " for key, text in value.items() if isinstance(text, str) and key.lower() in _NAME_KEYS]
     for key, one in value.items():
         names = [f"{key}: ", *above] + (named if key.lower() in _VALUE_KEYS else [])
         if isinstance(one, Mapping):
@@ -79,7 +79,7 @@ def _strings(values: Iterable[object]) -> Iterator[str]:
         if isinstance(value, str):
             yield value
         elif isinstance(value, (list, tuple, set, frozenset)):
-            yield from (one for one in value if isinstance(one, str))
+            yield from (text for text in value if isinstance(text, str))
 
 
 def _by_name(names: Iterable[str], value: str) -> list[Finding]:
@@ -90,8 +90,10 @@ def _by_name(names: Iterable[str], value: str) -> list[Finding]:
     for name in names:
         if len(name) <= _LONGEST and labels(name, lower(name)):
             shift = len(name) - before
-            found = [Finding(one.start - shift, one.end - shift, one.kind) for one in scan(name + alone)]
-            if secrets := [one for one in found if one.start >= before]:
+            found = [
+                Finding(finding.start - shift, finding.end - shift, finding.kind) for finding in scan(name + alone)
+            ]
+            if secrets := [finding for finding in found if finding.start >= before]:
                 return secrets
     return []
 

@@ -49,7 +49,7 @@ def example(value: str) -> bool:
     """Say whether documentation shows this very value again and again."""
     known = table("tokens")["examples"]
     spellings = (value, value.partition("=")[2], value.partition(" ")[2])
-    return any(sha256(one.encode()).hexdigest()[:16] in known for one in spellings)
+    return any(sha256(spelling.encode()).hexdigest()[:16] in known for spelling in spellings)
 
 
 def random_letters(value: str) -> bool:

@@ -57,7 +57,9 @@ def labelled(text: str, names: list[Label]) -> Iterator[tuple[str, int, int]]:
         before = max(0, name.start - 80)
         if name.announces and (mine or not pattern("not_a_secret").search(text, before, name.start)):
             found = (
-                one for one, level in _candidates(text, name) if accepted(one, name, level, _in_code(text, name, one))
+                candidate
+                for candidate, level in _candidates(text, name)
+                if accepted(candidate, name, level, _in_code(text, name, candidate))
             )
             value = next(found, None)
             if value is not None:

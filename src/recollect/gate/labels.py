@@ -71,10 +71,12 @@ def labels(text: str, lowered: Lowered) -> list[Label]:
                 found.append(Label(start, end, kind, match[0], language == "en", verb, language in _PLAIN))
     found.sort(key=lambda one: (one.start, -one.end, _KINDS.index(one.kind)))
     kept: list[Label] = []
-    for one in found:
-        near = [other for other in kept[-2:] if one.start < other.end]
-        if not any(one.kind == other.kind or (one[:2] == other[:2] and one.kind in ("pin", "key")) for other in near):
-            kept.append(one)
+    for label in found:
+        near = [other for other in kept[-2:] if label.start < other.end]
+        if not any(
+            label.kind == other.kind or (label[:2] == other[:2] and label.kind in ("pin", "key")) for other in near
+        ):
+            kept.append(label)
     return list(_with_room(text, kept))
 
 

@@ -83,7 +83,7 @@ def _scanned(text: str) -> list[Finding]:
             found += [Finding(origin[start], origin[end], kind) for kind, start, end in _find(spelt)]
     for first, last, inside in encoded_texts(text):
         found += [Finding(first, last, kind) for kind, _, _ in _find(inside)]
-    return _merge([one for one in found if not heuristics.example(text[one.start : one.end])])
+    return _merge([finding for finding in found if not heuristics.example(text[finding.start : finding.end])])
 
 
 def normalized(text: str) -> tuple[str, list[int]]:

@@ -56,7 +56,7 @@ def ask(context: Context[EndTurn]) -> Injection | None:
     noted = _undecided(context.app, context.caller, state.undecided)
     if not noted:
         return None
-    lines = [_QUESTION, _LISTED, *(f"- {_title(one)}" for one in noted[:_NOTED])]
+    lines = [_QUESTION, _LISTED, *(f"- {_title(memory)}" for memory in noted[:_NOTED])]
     return Injection("\n".join((f"<{TAG}>", *lines, f"</{TAG}>")), ask=True)
 
 
@@ -73,8 +73,8 @@ def offer(context: Context[StartSession]) -> tuple[str, str]:
         if session.session_id == context.event.session_id or not over:
             continue
         noted = _undecided(context.app, context.caller, state_of(session.state).undecided)
-        if told := [one for one in noted if one.authority is Authority.TOLD]:
-            titles = "; ".join(_title(one) for one in told[:_OFFERED])
+        if told := [memory for memory in noted if memory.authority is Authority.TOLD]:
+            titles = "; ".join(_title(memory) for memory in told[:_OFFERED])
             rest = len(noted) - len(told[:_OFFERED])
             more = f" (and {rest} more)" if rest else ""
             return f"{_OFFER}\n{titles}{more}", session.session_id
@@ -91,8 +91,8 @@ def offered(context: Context[NoteShown]) -> None:
 def _undecided(app: App, caller: Caller, ids: Sequence[int]) -> list[Memory]:
     """Return those of the drafts that nothing has replaced and that may be shown, in order; none from outside."""
     found = app.records.load(set(ids), unfiltered(app, Draft(content="-"), caller))
-    kept = (found[one] for one in ids if one in found and found[one].superseded_by is None)
-    return [one for one in kept if permitted(one) and one.is_draft and not one.unapproved]
+    kept = (found[memory_id] for memory_id in ids if memory_id in found and found[memory_id].superseded_by is None)
+    return [memory for memory in kept if permitted(memory) and memory.is_draft and not memory.unapproved]
 
 
 def _title(memory: Memory) -> str:

@@ -122,23 +122,23 @@ def summarize(context: Context[EndSession]) -> None:
         ask_behind(context.app, lambda: sum_up_session(context.app, found, _memories(context), context.caller))
 
 
-def _capture(context: Context[Any], one: Occurrence, tool: str) -> None:
+def _capture(context: Context[Any], occurrence: Occurrence, tool: str) -> None:
     if not context.settings.capture:
         return
-    one, state = masked_occurrence(one), context.state
-    stamp = stamp_of(one, context.event.folder, state.outside)
+    occurrence, state = masked_occurrence(occurrence), context.state
+    stamp = stamp_of(occurrence, context.event.folder, state.outside)
     context.caller = context.caller.saying(stamp.said_by, stamp.came_from)
-    context.update(outside=outside_after(state.outside, one, stamp))
-    found = observe(one, state.trail, frozenset(state.seen), context.event.folder)
-    context.update(trail=_masked_trail(found.trail), seen=(*state.seen, digest(one.text))[-_SEEN:])
-    again = one.origin is Origin.PROMPT and digest(one.text) in state.seen  # a memory may say it already
+    context.update(outside=outside_after(state.outside, occurrence, stamp))
+    found = observe(occurrence, state.trail, frozenset(state.seen), context.event.folder)
+    context.update(trail=_masked_trail(found.trail), seen=(*state.seen, digest(occurrence.text))[-_SEEN:])
+    again = occurrence.origin is Origin.PROMPT and digest(occurrence.text) in state.seen  # a memory may say it already
     if not found.notes:
-        context.note(_observation(context, Decision.DROPPED, found.noise, tool, "" if again else _summary(one)))
+        context.note(_observation(context, Decision.DROPPED, found.noise, tool, "" if again else _summary(occurrence)))
         return
     known = {memory.content for memory in _memories(context)} if again else ()
     gate = context.settings.memorability_threshold if context.has("memory.memorability") else 0.0
     for note in _worth_noting(found.notes, gate):
-        _store_or_drop(context, note, one, state.trail, known, tool, gate)
+        _store_or_drop(context, note, occurrence, state.trail, known, tool, gate)
 
 
 def _worth_noting(notes: Sequence[Note], gate: float) -> list[Note]:
@@ -152,13 +152,13 @@ def _worth_noting(notes: Sequence[Note], gate: float) -> list[Note]:
 
 
 def _scored(note: Note, near: Sequence[Similar] = ()) -> Memorability:
-    return memorability(note.content, note.kind, (one.cosine for one in near), passes_now=note.proof)
+    return memorability(note.content, note.kind, (hit.cosine for hit in near), passes_now=note.proof)
 
 
 def _store_or_drop(
     context: Context[Any],
     note: Note,
-    one: Occurrence,
+    occurrence: Occurrence,
     before: Trail,
     known: Collection[str],
     tool: str,
@@ -166,7 +166,7 @@ def _store_or_drop(
 ) -> None:
     """Store what passes the gate, refresh what says nearly the same, or note that it is dropped."""
     score = _scored(note)
-    draft = _draft(context, note, one, score)
+    draft = _draft(context, note, occurrence, score)
     near = _near(context, draft) if score.passes(gate) else []
     score = _scored(note, near)
     seen = _observation(context, Decision.DROPPED, score.explained(), tool, note.title)
@@ -217,7 +217,7 @@ def _store(context: Context[Any], draft: Draft, same: int, seen: Observation) ->
     memory_id = int(outcome.id)
     reason = f"{seen.reason}; a new version of memory {same}" if same else seen.reason
     context.note(seen.model_copy(update={"memory_id": memory_id, "reason": reason}))
-    kept = (*(one for one in context.state.kept if one != memory_id), memory_id)[-_KEPT:]
+    kept = (*(kept_id for kept_id in context.state.kept if kept_id != memory_id), memory_id)[-_KEPT:]
     context.update(kept=kept, since_checkpoint=context.state.since_checkpoint + 1)
     if context.state.since_checkpoint >= context.settings.checkpoint_every:
         _checkpoint(context)
@@ -244,8 +244,8 @@ def _replace_drafts(context: Context[UseTool], output: str) -> None:
         )
     except RecollectError:  # the embedding model is not ready
         return
-    drafts = [one.memory for one in near if one.memory.is_draft and (new.is_rule or not one.memory.is_rule)]
-    said_now = {one.id for one in drafts} & {*context.state.kept}
+    drafts = [hit.memory for hit in near if hit.memory.is_draft and (new.is_rule or not hit.memory.is_rule)]
+    said_now = {draft.id for draft in drafts} & {*context.state.kept}
     if said_now:
         with app.records.writing(context.caller.writable(new.namespace), context.caller.user) as transaction:
             for one in sorted(said_now):
@@ -259,10 +259,10 @@ def _near(context: Context[Any], draft: Draft) -> list[Similar]:
         found = context.perform("find_similar", content=draft.content, scope=draft.scope, threshold=0.0, limit=_NEAR)
     except RecollectError:
         return []
-    return [one for one in found if one.memory.type not in _SUMMARIES and not one.memory.unapproved]
+    return [hit for hit in found if hit.memory.type not in _SUMMARIES and not hit.memory.unapproved]
 
 
-def _draft(context: Context[Any], note: Note, one: Occurrence, score: Memorability) -> Draft:
+def _draft(context: Context[Any], note: Note, occurrence: Occurrence, score: Memorability) -> Draft:
     """Return what is stored of a note, with its secrets masked; its evidence is its second heading."""
     draft = Draft(
         content=note.content,
@@ -272,7 +272,7 @@ def _draft(context: Context[Any], note: Note, one: Occurrence, score: Memorabili
         fact_type=note.fact_type,
         concepts=note.concepts,
         tags=note.tags,
-        importance=importance_of(one.origin, score.score),
+        importance=importance_of(occurrence.origin, score.score),
         trust=note.trust,
         files_read=note.files_read,
         files_modified=note.files_modified,
@@ -323,12 +323,12 @@ def _masked_value(value: Any) -> Any:
     if isinstance(value, str):
         return masked(value[:_READ])
     if isinstance(value, (list, tuple)):
-        return tuple(_masked_value(one) for one in value)
-    return {name: _masked_value(one) for name, one in value.items()} if isinstance(value, dict) else value
+        return tuple(_masked_value(element) for element in value)
+    return {name: _masked_value(element) for name, element in value.items()} if isinstance(value, dict) else value
 
 
-def _summary(one: Occurrence) -> str:
-    text = one.text if one.origin is Origin.PROMPT else shown_input(one.input) or one.text
+def _summary(occurrence: Occurrence) -> str:
+    text = occurrence.text if occurrence.origin is Origin.PROMPT else shown_input(occurrence.input) or occurrence.text
     return masked(shortened(" ".join(text[:2_000].split()), _SUMMARY))
 
 
@@ -359,11 +359,13 @@ class _ToolInput(Request):
     given: dict[str, Any]
 
 
-def masked_occurrence(one: Occurrence) -> Occurrence:
+def masked_occurrence(occurrence: Occurrence) -> Occurrence:
     """Return an occurrence with its secrets masked, before any part of it is cut or loses the words around it.
 
     In a text that was cut before, the gate no longer sees a secret in the `X` of `mysql --password X` or in half of a
     token.
     """
-    text = clear(_Text(text=one.text), OnSecret.REDACT).value.text
-    return replace(one, text=text, input=clear(_ToolInput(given=dict(one.input)), OnSecret.REDACT).value.given)
+    text = clear(_Text(text=occurrence.text), OnSecret.REDACT).value.text
+    return replace(
+        occurrence, text=text, input=clear(_ToolInput(given=dict(occurrence.input)), OnSecret.REDACT).value.given
+    )

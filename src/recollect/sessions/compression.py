@@ -76,18 +76,20 @@ def summary(members: Sequence[Memory]) -> str:
     the same words is said once, by the last of them; and the lines are cut until they are shorter than what they stand
     for.
     """
-    words = {one.id: topic_words(one.content) for one in members}
-    given = {one.id: one.title for one in members if one.title != title(one.content)}
-    said = {one.id: given.get(one.id) or _central(one, words) for one in members}
-    told = [one for place, one in enumerate(members) if not _said_later(said[one.id], members[place + 1 :], said)]
-    categories = {one.category for one in members}
+    words = {memory.id: topic_words(memory.content) for memory in members}
+    given = {memory.id: memory.title for memory in members if memory.title != title(memory.content)}
+    said = {memory.id: given.get(memory.id) or _central(memory, words) for memory in members}
+    told = [
+        memory for place, memory in enumerate(members) if not _said_later(said[memory.id], members[place + 1 :], said)
+    ]
+    categories = {memory.category for memory in members}
     category = categories.pop() if len(categories) == 1 else None
-    room = sum(len(one.content) for one in members)
+    room = sum(len(memory.content) for memory in members)
     for longest in (_LONGEST, *_SHORTER):
         text = condensed(
             category,
             members,
-            lambda one: f"{day(one)}: {shortened(said[one.id], longest)}",  # noqa: B023
+            lambda memory: f"{day(memory)}: {shortened(said[memory.id], longest)}",  # noqa: B023
             told,
         )
         if len(text) < room:
@@ -98,25 +100,25 @@ def summary(members: Sequence[Memory]) -> str:
 def _said_later(line: str, later: Sequence[Memory], said: Mapping[int, str]) -> bool:
     """Say whether one of the later members says nearly the same as a line."""
     words = topic_words(line)
-    return any(words and jaccard(words, topic_words(said[one.id])) >= _NEARLY for one in later)
+    return any(words and jaccard(words, topic_words(said[memory.id])) >= _NEARLY for memory in later)
 
 
 def topic(members: Sequence[Memory]) -> str:
     """Return the names of the files that most members of a cluster are about; without any, the words they share."""
     files = Counter(
-        name for one in members for name in {_name(path) for path in (*one.files_modified, *one.files_read)}
+        name for memory in members for name in {_name(path) for path in (*memory.files_modified, *memory.files_read)}
     )
     if shared := _shared(files, len(members)):
         return ", ".join(shared[:_FILES])
-    spelt = spellings(one.content for one in members)
-    words = _shared(Counter(word for one in members for word in topic_words(one.content)), len(members))
-    return ", ".join(spelt.get(one, one) for one in words[:_TOPIC])
+    spelt = spellings(memory.content for memory in members)
+    words = _shared(Counter(word for memory in members for word in topic_words(memory.content)), len(members))
+    return ", ".join(spelt.get(word, word) for word in words[:_TOPIC])
 
 
 def _shared(counts: Counter[str], members: int) -> list[str]:
     """Return what at least half of the members have, and more than one, the most frequent first."""
-    shared = [one for one, count in counts.items() if 2 * count >= members and count > 1]
-    return sorted(shared, key=lambda one: (-counts[one], one))
+    shared = [word for word, count in counts.items() if 2 * count >= members and count > 1]
+    return sorted(shared, key=lambda word: (-counts[word], word))
 
 
 def _name(path: str) -> str:
@@ -147,7 +149,7 @@ def _linked(memories: Sequence[Memory]) -> list[list[Memory]]:
 
 def _central(memory: Memory, words: Mapping[int, frozenset[str]]) -> str:
     """Return the sentence of a memory that has most in common with the other members; of equal ones the first."""
-    others = [theirs for one, theirs in words.items() if one != memory.id]
+    others = [theirs for memory_id, theirs in words.items() if memory_id != memory.id]
     said = sentences(memory.content)[:_SENTENCES]
     best = max(said, key=lambda one: sum(jaccard(topic_words(one), theirs) for theirs in others), default="")
     return shortened(" ".join(best.split()), _LONGEST) or beginning(memory)
@@ -174,7 +176,7 @@ def compress(app: App, caller: Caller, settings: LifecycleSettings, say: Say = s
     members = 0
     for cluster in clusters(old, app.clock(), timedelta(days=settings.compression_min_age_days)):
         some = [
-            one for one in cluster if not replaced_by(app, one.id, one.namespace)
+            memory for memory in cluster if not replaced_by(app, memory.id, memory.namespace)
         ]  # who brought it back wants it so
         if len(some) < FEWEST:
             continue
@@ -191,15 +193,19 @@ def _old(app: App, caller: Caller, settings: LifecycleSettings) -> list[Memory]:
     """Return the memories that are old enough and stand for themselves."""
     now, namespace = app.clock(), caller.writable(caller.namespace(Scope.PROJECT))
     before = now - timedelta(days=settings.compression_min_age_days)
-    current = [one for one in app.records.aging(namespace, settings.fading) if not one.replaced]
-    ripe = [one for one in current if one.updated_at < before and one.type is not ObservationType.COMPRESSED_SUMMARY]
-    ids = [one.id for one in sorted(ripe, key=lambda one: (one.updated_at, one.id))[-_LOOKED_AT:]]
+    current = [memory for memory in app.records.aging(namespace, settings.fading) if not memory.replaced]
+    ripe = [
+        memory
+        for memory in current
+        if memory.updated_at < before and memory.type is not ObservationType.COMPRESSED_SUMMARY
+    ]
+    ids = [memory.id for memory in sorted(ripe, key=lambda one: (one.updated_at, one.id))[-_LOOKED_AT:]]
     view = View(namespaces=app.records.existing_namespaces([namespace]), now=now)
     return list(app.records.load(ids, view).values())
 
 
 def _write(app: App, some: Sequence[Memory], say: Say, caller: Caller) -> int | None:
-    categories = {one.category for one in some}
+    categories = {memory.category for memory in some}
     about = topic(some)
     title = f"{len(some)} memories" + (f" about {about}" if about else "")
     category = categories.pop() if len(categories) == 1 else None

@@ -147,8 +147,11 @@ def consolidate(app: App, caller: Caller, settings: LifecycleSettings) -> Faded:
 
 def _beyond(captured: Sequence[AgingMemory], most: int) -> list[int]:
     """Return what is beyond `most` memories (0: nothing): what was replaced, then the least used, oldest, slightest."""
-    order = sorted(captured, key=lambda one: (not one.replaced, one.accesses, one.updated_at, one.importance, one.id))
-    return [one.id for one in order[: max(len(order) - most, 0)]] if most else []
+    order = sorted(
+        captured,
+        key=lambda memory: (not memory.replaced, memory.accesses, memory.updated_at, memory.importance, memory.id),
+    )
+    return [memory.id for memory in order[: max(len(order) - most, 0)]] if most else []
 
 
 def _batches(ids: Sequence[int], size: int) -> Iterator[Sequence[int]]:
@@ -160,5 +163,5 @@ def _due(
 ) -> list[tuple[AgingMemory, Consolidated]]:
     """Return the changes of these memories that are worth writing."""
     now = app.clock()
-    both = ((one, consolidated(one, now, decay, days)) for one in memories)
+    both = ((memory, consolidated(memory, now, decay, days)) for memory in memories)
     return [(one, done) for one, done in both if not done.slight]

@@ -77,7 +77,7 @@ class _Answer(BaseModel):
     @classmethod
     def _one_is_usable(cls, memories: list[Any]) -> list[Any]:
         """Refuse an answer without one usable candidate, so that it is asked again; each is checked by itself later."""
-        if memories and all(_fault(one) for one in memories):
+        if memories and all(_fault(memory) for memory in memories):
             raise ValueError("no candidate is usable")
         return memories
 
@@ -114,13 +114,13 @@ def extract_memories(app: App, request: ExtractMemories, caller: Caller, *, requ
         except ModelUnusable as error:
             unread, why = unread + 1, str(error)
             continue
-        for number, one in enumerate(candidates, 1):
+        for number, candidate in enumerate(candidates, 1):
             try:
                 done.append(
                     _stored(
                         app,
                         request,
-                        one,
+                        candidate,
                         number,
                         caller,
                         part,
@@ -143,15 +143,15 @@ def _parts(messages: Sequence[Said]) -> Iterator[list[dict[str, str]]]:
     """
     said = [
         {"speaker": one.speaker, "said": content[start : start + _PART]}
-        for one, content in ((one, masked(one.content)) for one in messages)
+        for one, content in ((message, masked(message.content)) for message in messages)
         for start in range(0, len(content), _PART)
     ]
     taken: list[dict[str, str]] = []
-    for one in said:
-        if taken and sum(len(each["said"]) for each in taken) + len(one["said"]) > _PART:
+    for part in said:
+        if taken and sum(len(each["said"]) for each in taken) + len(part["said"]) > _PART:
             yield taken
             taken = []
-        taken.append(one)
+        taken.append(part)
     if taken:
         yield taken
 

@@ -78,8 +78,8 @@ class _Stored:
 
     def without(self, memories: Collection[Memory]) -> _Stored:
         """Return the counts without memories that may not be shown unasked, such as buried ones."""
-        categories = Counter(self.categories) - Counter(one.category for one in memories if one.category)
-        tags = Counter(self.tags) - Counter(tag for one in memories for tag in one.tags)
+        categories = Counter(self.categories) - Counter(memory.category for memory in memories if memory.category)
+        tags = Counter(self.tags) - Counter(tag for memory in memories for tag in memory.tags)
         return _Stored(self.total - len(memories), categories, tags)
 
 
@@ -104,13 +104,13 @@ def read_index(
         view = view_of(app, filters, caller).model_copy(update=_UNASKED)
         found = _considered(app, view, caller, filters, session_id)
         total, counted = app.records.facets(view.model_copy(update={"told": True}), _COUNTED)
-    speaking = [one for one in found if one.speaks_unasked and permitted(one)]
+    speaking = [memory for memory in found if memory.speaks_unasked and permitted(memory)]
     about = _words_at_hand(folder)
-    ordered = sorted(speaking, key=lambda one: (_rank(one), -_value(one, now, about), -one.id))
-    spoken = {one.id for one in speaking}
-    silent = [one for one in found if one.id not in spoken and one.authority is Authority.TOLD]
+    ordered = sorted(speaking, key=lambda memory: (_rank(memory), -_value(memory, now, about), -memory.id))
+    spoken = {memory.id for memory in speaking}
+    silent = [memory for memory in found if memory.id not in spoken and memory.authority is Authority.TOLD]
     stored = _Stored(total, counted.get("category", {}), counted.get("tags", {})).without(silent)
-    lines = (line for one in ordered if (line := _line(one, now)) is not None)
+    lines = (line for memory in ordered if (line := _line(memory, now)) is not None)
     chosen = _fitting(lines, max_tokens - count(_framed((), stored)), count)
     while chosen and count(_framed(chosen, stored)) > max_tokens:  # the last line may name longer topics by now
         chosen.pop()
@@ -126,15 +126,15 @@ def _considered(app: App, view: View, caller: Caller, filters: Filters, session_
     pages = [view.model_copy(update={"pinned": True})]
     kinds = [kind for kind in RULES if filters.fact_type in (None, kind)]
     rules = [filters.model_copy(update={"fact_type": kind}) for kind in kinds]
-    pages += [view_of(app, one, caller).model_copy(update=_UNASKED) for one in rules]
+    pages += [view_of(app, rule, caller).model_copy(update=_UNASKED) for rule in rules]
     for page in pages:
-        found |= {one.id: one for one in load_page(app, page, Order.IMPORTANT, _READ)}
+        found |= {memory.id: memory for memory in load_page(app, page, Order.IMPORTANT, _READ)}
     for order in _ORDERS:
-        found |= {one.id: one for one in load_page(app, view, order, _READ)}
-    found = {number: one for number, one in found.items() if one.type not in OF_SESSION}
+        found |= {memory.id: memory for memory in load_page(app, view, order, _READ)}
+    found = {number: memory for number, memory in found.items() if memory.type not in OF_SESSION}
     if session_id:
         own = view_of(app, Filters(session_id=session_id, type=ObservationType.CHECKPOINT), caller)
-        found |= {one.id: one for one in load_page(app, own, Order.UPDATED, 1)}
+        found |= {memory.id: memory for memory in load_page(app, own, Order.UPDATED, 1)}
     return list(found.values())
 
 
@@ -214,12 +214,12 @@ def _age(age: timedelta) -> str:
 def _fitting(lines: Iterable[_Line], left: int, count: Callable[[str], int]) -> list[_Line]:
     """Return the first lines that fit in so many tokens; a long one that does not fit leaves its place to others."""
     chosen: list[_Line] = []
-    for one in lines:
+    for line in lines:
         if left < _SHORTEST:
             break
-        if (cost := count(one.text) + 1) <= left:
+        if (cost := count(line.text) + 1) <= left:
             left -= cost
-            chosen.append(one)
+            chosen.append(line)
     return chosen
 
 
@@ -232,18 +232,18 @@ def _by_topic(chosen: Sequence[_Line]) -> list[str]:
     """Return rules first, in their order, then the other lines by topic; the topic of the best line comes first."""
     first = [one.text for one in chosen if _rank(one.memory) < 3]
     topics: dict[str, list[str]] = {}
-    for one in chosen:
-        if _rank(one.memory) == 3:
-            topics.setdefault(one.topic, []).append(one.text)
+    for line in chosen:
+        if _rank(line.memory) == 3:
+            topics.setdefault(line.topic, []).append(line.text)
     return first + [text for texts in topics.values() for text in texts]
 
 
 def _rest(stored: _Stored, chosen: Sequence[_Line]) -> str:
     """Return the line that says what is stored beyond the lines, by topic with counts; empty where that is nothing."""
-    left = stored.total - sum(one.memory.authority is Authority.TOLD for one in chosen)
+    left = stored.total - sum(line.memory.authority is Authority.TOLD for line in chosen)
     if left <= 0:
         return ""
-    shown = Counter(one.topic for one in chosen)
+    shown = Counter(line.topic for line in chosen)
     topics = Counter(stored.categories) - shown or Counter(stored.tags) - shown
     named = ", ".join(f"{shortened(governed(name).text, _TOPIC)} {many}" for name, many in topics.most_common(_TOPICS))
     more = (f"{left} more are stored" if left > 1 else "1 more is stored") + (f" ({named}, …)" if named else "")

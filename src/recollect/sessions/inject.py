@@ -117,9 +117,9 @@ def _joined(first: Injection, shown: Injection) -> Injection:
 
 def note_delivered(context: Context[NoteShown]) -> None:
     """Note what the agent has in front of it now; only what was shown whole is not shown again."""
-    event, whole = context.event, tuple(int(one) for one in context.event.whole_ids)
-    ids = tuple(int(one) for one in event.memory_ids)
-    reminded = dict.fromkeys((*context.state.reminded, *(int(one) for one in event.reminded_ids)))
+    event, whole = context.event, tuple(int(memory_id) for memory_id in context.event.whole_ids)
+    ids = tuple(int(memory_id) for memory_id in event.memory_ids)
+    reminded = dict.fromkeys((*context.state.reminded, *(int(memory_id) for memory_id in event.reminded_ids)))
     injections = (*context.state.injections, Injected(at=context.at, memory_ids=ids)) if ids else ()
     context.update(injected=(*context.state.injected, *(one for one in whole if one not in context.state.injected)))
     if ids:
@@ -135,7 +135,7 @@ def note_delivered(context: Context[NoteShown]) -> None:
     view = unfiltered(context.app, Draft(content="-"), context.caller)
     found = list(context.app.records.load(set(whole if event.index else ids), view).values())
     if event.index:  # that a session begins with a rule keeps it, and is no use of it
-        drafts, days = [one.id for one in found if one.is_draft], context.settings.default_ttl_days
+        drafts, days = [memory.id for memory in found if memory.is_draft], context.settings.default_ttl_days
         if drafts and days:
             context.app.records.extend_expiry(drafts, context.at, context.caller.user, days)
         return
@@ -149,14 +149,16 @@ def _injects(context: Context[Any]) -> bool:
 def _reminded(context: Context[Any]) -> dict[int, datetime]:
     """Return which memories have come up at their moment, and when; what was done without one counts as of now."""
     shown_at = context.state.shown_at
-    return {one: shown_at.get(one, context.at) for one in context.state.reminded}
+    return {memory_id: shown_at.get(memory_id, context.at) for memory_id in context.state.reminded}
 
 
 def _known(context: Context[Any]) -> dict[int, datetime]:
     """Return what the agent has in front of it: what it was shown, and when, and what was kept of this session."""
     shown_at = context.state.shown_at
     kept = {*context.state.kept} - {*context.state.forgotten}
-    return {one: shown_at.get(one, context.at) for one in context.state.injected} | dict.fromkeys(kept, context.at)
+    return {memory_id: shown_at.get(memory_id, context.at) for memory_id in context.state.injected} | dict.fromkeys(
+        kept, context.at
+    )
 
 
 def _shown(context: Context[Any], found: Sequence[Memory]) -> Injection | None:
@@ -176,4 +178,4 @@ def _balanced(context: Context[SubmitPrompt], found: list[Memory]) -> list[Memor
         return found[:places]
     first = balanced(found, context.at)[:places]
     taken = {one.id for one in first}
-    return first + [one for one in found if one.id not in taken][: places - len(first)]
+    return first + [memory for memory in found if memory.id not in taken][: places - len(first)]

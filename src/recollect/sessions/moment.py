@@ -80,11 +80,11 @@ def reminder(context: Context[Any], fitting_ids: Iterator[int]) -> Injection | N
     """Return the block of the first two of these memories that may be shown unasked; None without any."""
     lines: dict[int, str] = {}
     whole: list[int] = []
-    for one in _loaded(context, fitting_ids):
-        text = _line_text(one) if one.speaks_unasked and permitted(one) else ""
+    for memory in _loaded(context, fitting_ids):
+        text = _line_text(memory) if memory.speaks_unasked and permitted(memory) else ""
         if text:
-            lines[one.id] = labelled(one, text, context.at)
-            whole += [one.id] if text == _flat(one.content) else []
+            lines[memory.id] = labelled(memory, text, context.at)
+            whole += [memory.id] if text == _flat(memory.content) else []
         if len(lines) == MOST:
             break
     if not lines:
@@ -101,7 +101,7 @@ def _led(
     known: Mapping[int, datetime] = MappingProxyType({}),
 ) -> list[tuple[Led, Action]]:
     """Return the moments that may fit these actions, those of rules first, then those of the newest memories."""
-    found = [(one, action) for kind, action, leads in actions for one in app.records.moments(kind, leads, view)]
+    found = [(moment, action) for kind, action, leads in actions for moment in app.records.moments(kind, leads, view)]
     new = [each for each in found if each[0].memory_id not in known or each[0].updated_at > known[each[0].memory_id]]
     return sorted(new, key=lambda each: (each[0].is_rule, each[0].at, each[0].memory_id), reverse=True)
 
@@ -123,7 +123,7 @@ def _loaded(context: Context[Any], ids: Iterator[int]) -> Iterator[Memory]:
     view = _view(context.app, context.caller)
     while batch := list(islice(ids, 2 * MOST)):
         found = context.app.records.load(batch, view)
-        yield from (found[one] for one in batch if one in found)
+        yield from (found[memory_id] for memory_id in batch if memory_id in found)
 
 
 def _view(app: App, caller: Caller) -> View:
@@ -148,8 +148,8 @@ def _actions(app: App, event: BeforeTool | UseTool, *, failed: bool) -> Iterator
         yield Kind.FAIL, action, action.leads(one.command, one.text[-_END:])  # the end of an output says most
 
 
-def _paths(one: Occurrence) -> list[str]:
-    return [path.replace("\\", "/") for path in dict.fromkeys(chain([one.path], one.patched))]
+def _paths(occurrence: Occurrence) -> list[str]:
+    return [path.replace("\\", "/") for path in dict.fromkeys(chain([occurrence.path], occurrence.patched))]
 
 
 def _folder_in_project(app: App, folder: str) -> str:

@@ -211,7 +211,7 @@ def session_end(app: App, request: EndSession, caller: Caller, *, request_id: st
 
 
 def _stages(*, answering: bool) -> list[Stage]:
-    return [one for one in STAGES if (one.module == _ANSWERING) is answering]
+    return [stage for stage in STAGES if (stage.module == _ANSWERING) is answering]
 
 
 def passed(app: App, event: E, caller: Caller, stages: Iterable[Stage] = STAGES) -> tuple[Context[E], Emitted]:
@@ -263,7 +263,7 @@ def run_stages(context: Context[E], stages: Iterable[Stage]) -> Emitted:
             failed.append(one.module)
         else:
             results.append(value)
-    return Emitted(tuple(one for one in results if one is not None), tuple(failed))
+    return Emitted(tuple(result for result in results if result is not None), tuple(failed))
 
 
 def _save(context: Context[E], failed: Sequence[str]) -> None:

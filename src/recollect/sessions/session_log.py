@@ -65,38 +65,38 @@ def glance_at_sessions(app: App, request: GlanceAtSessions, caller: Caller) -> S
     if request.everywhere:
         view = widened(app, view, caller, None)
     few = {row: ids[:_GLANCED] for row, ids in kept.items()}
-    asked = {one.memory_id for one in prompts.values() if one.memory_id}
+    asked = {observation.memory_id for observation in prompts.values() if observation.memory_id}
     memories = app.records.load(asked.union(*few.values()), view)
-    later = {one.superseded_by for one in memories.values() if one.superseded_by} - memories.keys()
+    later = {memory.superseded_by for memory in memories.values() if memory.superseded_by} - memories.keys()
     memories |= app.records.load(later, view)
     glances = (
         SessionGlance(
-            _summary(one),
-            project_of(one.project),
-            _prompt(prompts.get(one.id), memories),
-            _learnt(few.get(one.id, ()), memories, prompts.get(one.id)),
-            len(kept.get(one.id, ())),
+            _summary(session),
+            project_of(session.project),
+            _prompt(prompts.get(session.id), memories),
+            _learnt(few.get(session.id, ()), memories, prompts.get(session.id)),
+            len(kept.get(session.id, ())),
         )
-        for one in sessions
+        for session in sessions
     )
     return SessionGlances(tuple(glances), total)
 
 
-def _prompt(one: Observation | None, memories: Mapping[int, Memory]) -> str:
+def _prompt(observation: Observation | None, memories: Mapping[int, Memory]) -> str:
     """Return the text of a prompt, of one that was kept the memory's."""
-    if one is None:
+    if observation is None:
         return ""
-    memory = memories.get(one.memory_id or 0) if one.decision is Decision.KEPT else None
-    return memory.content if memory is not None else one.summary
+    memory = memories.get(observation.memory_id or 0) if observation.decision is Decision.KEPT else None
+    return memory.content if memory is not None else observation.summary
 
 
 def _learnt(ids: Iterable[int], memories: Mapping[int, Memory], prompt: Observation | None) -> tuple[Memory, ...]:
     """Return what a session learnt beside its first prompt, as it is now: stored memories, then rules, then drafts."""
     first = prompt.memory_id if prompt is not None else None
-    now = (memories[one].superseded_by or one for one in ids if one in memories and one != first)
+    now = (memories[number].superseded_by or number for number in ids if number in memories and number != first)
     found = (memories[one] for one in dict.fromkeys(now) if one in memories)
-    current = [one for one in found if permitted(one) and one.type not in OF_SESSION]
-    return tuple(sorted(current, key=lambda one: (one.is_draft, not one.is_rule))[:_LEARNT])
+    current = [memory for memory in found if permitted(memory) and memory.type not in OF_SESSION]
+    return tuple(sorted(current, key=lambda memory: (memory.is_draft, not memory.is_rule))[:_LEARNT])
 
 
 def show_session(app: App, request: ShowSession, caller: Caller) -> ShownSession:
@@ -104,12 +104,12 @@ def show_session(app: App, request: ShowSession, caller: Caller) -> ShownSession
     session = _found(app, request.session_id, caller)
     every = app.sessions.observations(session)
     observations = every[request.offset : request.offset + request.limit]
-    ids = {one.memory_id for one in observations if one.memory_id}
+    ids = {observation.memory_id for observation in observations if observation.memory_id}
     memories = app.records.load(ids, unfiltered(app, ReadAccess(), caller))
     state = state_of(session.state)
-    topics = tuple((one.at, ", ".join(one.keywords)) for one in state.boundaries)
+    topics = tuple((boundary.at, ", ".join(boundary.keywords)) for boundary in state.boundaries)
     told = tuple(f"{at:%Y-%m-%d %H:%M} {words}" for at, words in topics)
-    shown = tuple(_shown(one, memories.get(one.memory_id or 0)) for one in observations)
+    shown = tuple(_shown(observation, memories.get(observation.memory_id or 0)) for observation in observations)
     return ShownSession(_summary(session), shown, len(every), told, state.failures, state.injections, topics)
 
 
@@ -118,7 +118,7 @@ def uses_of(app: App, request: UsesOf, caller: Caller) -> tuple[Use, ...]:
     number = parse_id(request.id) or 0
     uses: list[Use] = []
     for session in app.sessions.naming(caller, number, _SESSIONS):
-        moments = [one.at for one in state_of(session.state).injections if number in one.memory_ids]
+        moments = [injection.at for injection in state_of(session.state).injections if number in injection.memory_ids]
         seen = app.sessions.observed_at(session, moments) if moments else {}
         memories = app.records.load(
             {one.memory_id for one in seen.values() if one.memory_id}, unfiltered(app, ReadAccess(), caller)
@@ -156,15 +156,17 @@ def _approve(app: App, memory_id: int, caller: Caller) -> None:
             transaction.stop_fading(memory_id)
 
 
-def _keep(app: App, session: Session, one: Observation, caller: Caller, request_id: str) -> Noted:
-    if not one.draft and one.memory_id:
-        known = f"it was memory {one.memory_id}, and `recollect undo {one.memory_id}` brings that back."
-        raise InvalidInput("number", f"Observation {one.number} cannot be kept anew: {known}")
-    if not one.draft:
-        raise InvalidInput("number", f"Observation {one.number} cannot be kept: its text was not worth storing at all.")
-    draft, said = drafted(one.draft)
+def _keep(app: App, session: Session, observation: Observation, caller: Caller, request_id: str) -> Noted:
+    if not observation.draft and observation.memory_id:
+        known = f"it was memory {observation.memory_id}, and `recollect undo {observation.memory_id}` brings that back."
+        raise InvalidInput("number", f"Observation {observation.number} cannot be kept anew: {known}")
+    if not observation.draft:
+        raise InvalidInput(
+            "number", f"Observation {observation.number} cannot be kept: its text was not worth storing at all."
+        )
+    draft, said = drafted(observation.draft)
     made = remember(app, draft, caller.saying(said.said_by, said.came_from), request_id=request_id).id
-    app.sessions.decide(session, one.number, Decision.KEPT, BY_YOU, int(made))
+    app.sessions.decide(session, observation.number, Decision.KEPT, BY_YOU, int(made))
     _approve(app, int(made), caller)
     return Noted(session.session_id, str(Decision.KEPT), BY_YOU, made)
 
@@ -189,18 +191,18 @@ def _summary(session: Session) -> SessionSummary:
     )
 
 
-def _shown(one: Observation, memory: Memory | None) -> ShownObservation:
-    gone = one.decision is Decision.KEPT and memory is None
-    its_own = memory if one.decision is Decision.KEPT else None
-    said = (its_own.title or its_own.abstract) if its_own else one.summary
+def _shown(observation: Observation, memory: Memory | None) -> ShownObservation:
+    gone = observation.decision is Decision.KEPT and memory is None
+    its_own = memory if observation.decision is Decision.KEPT else None
+    said = (its_own.title or its_own.abstract) if its_own else observation.summary
     return ShownObservation(
-        one.number,
-        one.at,
-        one.event,
-        one.tool,
+        observation.number,
+        observation.at,
+        observation.event,
+        observation.tool,
         "(forgotten since)" if gone else said,
-        str(one.decision),
-        one.reason,
-        one.score,
-        str(one.memory_id) if one.memory_id else None,
+        str(observation.decision),
+        observation.reason,
+        observation.score,
+        str(observation.memory_id) if observation.memory_id else None,
     )

@@ -69,7 +69,7 @@ class SessionState(BaseModel):
     @property
     def shown_at(self) -> dict[int, datetime]:
         """Return when the agent was last shown each memory, by its id."""
-        return {number: one.at for one in self.injections for number in one.memory_ids}
+        return {number: injection.at for injection in self.injections for number in injection.memory_ids}
 
 
 def state_of(stored: dict[str, Any]) -> SessionState:

@@ -54,11 +54,11 @@ def _of_session(session_id: str, at: datetime, kind: Kind, lines: list[str]) -> 
 def _listed(kept: Sequence[Memory]) -> list[str]:
     found: list[str] = []
     for heading, kinds in _HEADINGS.items():
-        found += _lines(heading, [one.title or one.content for one in kept if one.type in kinds])
+        found += _lines(heading, [memory.title or memory.content for memory in kept if memory.type in kinds])
     return found
 
 
 def _lines(heading: str, said: Sequence[str]) -> list[str]:
-    lines = [f"- {cited(one)}" for one in said[:_MOST]]
+    lines = [f"- {cited(memory)}" for memory in said[:_MOST]]
     more = [f"- and {len(said) - _MOST} more"] if len(said) > _MOST else []
     return [f"{heading}:", *lines, *more] if lines else []

@@ -81,8 +81,8 @@ class Agent:
     def config(self, level: Level, root: Path) -> Path:
         """Return the file in which the agent's MCP servers stand; `root` is the project's folder."""
         place = self.places[level]
-        others = (self._path(one, root) for one in place.instead)
-        return next((one for one in others if one.is_file()), self._path(place.config, root))
+        others = (self._path(path, root) for path in place.instead)
+        return next((other for other in others if other.is_file()), self._path(place.config, root))
 
     @property
     def asks(self) -> bool:
@@ -102,15 +102,15 @@ class Agent:
     def instructions(self, level: Level, root: Path) -> Path | None:
         """Return the instruction file that the agent reads, or would read; None where it reads no file."""
         place = self.places[level]
-        known = [self._path(one, root) for one in place.instructions]
-        there = next((one for one in known if one.is_file()), None)
+        known = [self._path(instruction, root) for instruction in place.instructions]
+        there = next((path for path in known if path.is_file()), None)
         return there or (self._path(place.new, root) if place.new else None)
 
     def present(self, level: Level, root: Path) -> bool:
         """Say whether somebody uses the agent on this machine, or in this project."""
-        if any(self._path(one, root).exists() for one in self.places[level].signs):
+        if any(self._path(sign, root).exists() for sign in self.places[level].signs):
             return True
-        return level is Level.USER and any(shutil.which(one) for one in self.programs)
+        return level is Level.USER and any(shutil.which(program) for program in self.programs)
 
     def _path(self, text: str, root: Path) -> Path:
         def given(found: re.Match[str]) -> str:
@@ -142,7 +142,7 @@ def _agent(name: str, found: dict[str, Any]) -> Agent:
     folders = found.pop("folder", {})
     places = {level: _place(found.pop(level)) for level in Level}
     hooks = HookForm(**_frozen(found.pop("hooks"))) if "hooks" in found else None
-    lists: dict[str, Any] = {one: tuple(found.pop(one)) for one in ("servers", "programs")}
+    lists: dict[str, Any] = {kind: tuple(found.pop(kind)) for kind in ("servers", "programs")}
     return Agent(
         name=name,
         places=places,
@@ -158,4 +158,4 @@ def _place(found: dict[str, Any]) -> Place:
 
 
 def _frozen(found: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(one) if isinstance(one, list) else one for name, one in found.items()}
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}

@@ -77,7 +77,7 @@ def merged(old: object, new: Entry) -> Entry:
         return new
     if by_address(old):
         return old
-    known = {name: one for name, one in new.items() if name not in ("args", *_VARIABLES)}
+    known = {name: value for name, value in new.items() if name not in ("args", *_VARIABLES)}
     before = old.get("args" if "args" in new else "command")
     words = before if isinstance(before, list) and "mcp" in before else []
     if "args" not in new:
@@ -107,5 +107,5 @@ def command_of(entry: Mapping[str, Any]) -> str:
 def name_in(servers: object) -> str:
     """Return the name under which a table of servers has Recollect, or shall have it."""
     found = servers if isinstance(servers, dict) else {}
-    ours = (name for name, one in found.items() if isinstance(one, dict) and Path(command_of(one)).stem == NAME)
+    ours = (name for name, value in found.items() if isinstance(value, dict) and Path(command_of(value)).stem == NAME)
     return NAME if NAME in found else next(ours, NAME)

@@ -18,7 +18,7 @@ def real_file(file: Path, roots: Iterable[Path]) -> Path:
     """Return the file that a path leads to; raise `InvalidInput` where a link leads out of all `roots`."""
     try:
         real = file.resolve()
-        inside = any(real.is_relative_to(one.resolve()) for one in roots)
+        inside = any(real.is_relative_to(root.resolve()) for root in roots)
     except (OSError, RuntimeError) as error:  # links that go round in circles
         raise InvalidInput("file", f"{file} cannot be followed: {error}.") from None
     if not inside and real != file.parent.absolute() / file.name:

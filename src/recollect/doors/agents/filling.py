@@ -57,37 +57,37 @@ def take_in(
     report(len(plan.files), len(plan.files))
 
 
-def _notes(app: App, caller: Caller, one: Remembered, _put: object, _stopped: object) -> Remembered:
+def _notes(app: App, caller: Caller, note: Remembered, _put: object, _stopped: object) -> Remembered:
     """Import a file of notes: whose words they are tells where it lies; a secret in it is masked."""
 
     def send(batch: ImportBatch) -> Imported:
         return perform(app, "import_batch", dict(batch), caller)  # type: ignore[no-any-return]
 
-    importing = Import(send, {"scope": one.scope, "on_secret": OnSecret.REDACT})
-    file = FoundFile(Path(one.path), one.name, one.format, one.size, said_by=one.said_by)
+    importing = Import(send, {"scope": note.scope, "on_secret": OnSecret.REDACT})
+    file = FoundFile(Path(note.path), note.name, note.format, note.size, said_by=note.said_by)
     importing.run([file], lambda *_: None)
     if (error := importing.files[0].error) is not None:
         raise error
     done = importing.total()
-    return replace(one, state=State.DONE, kept=one.kept + done.new, tries=0)
+    return replace(note, state=State.DONE, kept=note.kept + done.new, tries=0)
 
 
 def _session(
-    app: App, caller: Caller, one: Remembered, put: Callable[[Remembered], None], stopped: Callable[[], bool]
+    app: App, caller: Caller, note: Remembered, put: Callable[[Remembered], None], stopped: Callable[[], bool]
 ) -> Remembered:
     """Send the events of a session that were not sent yet; one that hooks have reported is known already."""
-    for number, event in enumerate(events_of(Path(one.path), one.format)):
-        if number == 0 and not one.sent and _is_known(app, caller, event.fields["session_id"]):
-            return replace(one, state=State.KNOWN)
-        if number < one.sent and not event.final:
+    for number, event in enumerate(events_of(Path(note.path), note.format)):
+        if number == 0 and not note.sent and _is_known(app, caller, event.fields["session_id"]):
+            return replace(note, state=State.KNOWN)
+        if number < note.sent and not event.final:
             continue
         if stopped():
-            return replace(one, tries=0)
+            return replace(note, tries=0)
         done = perform(app, event.verb, event.fields, caller)
-        kept = one.kept + (done.decision == Decision.KEPT)
-        one = replace(one, kept=kept, sent=one.sent + (not event.final))
-        put(one)
-    return replace(one, state=State.DONE, tries=0)
+        kept = note.kept + (done.decision == Decision.KEPT)
+        note = replace(note, kept=kept, sent=note.sent + (not event.final))
+        put(note)
+    return replace(note, state=State.DONE, tries=0)
 
 
 def _is_known(app: App, caller: Caller, session_id: str) -> bool:

@@ -54,7 +54,7 @@ def _bare(program: PureWindowsPath, words: Sequence[str], variables: Sequence[st
 
     Raises `InvalidInput` for a word that they would.
     """
-    given = [word for one in variables for word in ("--set", one)]
+    given = [word for variable in variables for word in ("--set", variable)]
     all_words = [str(program), "hook", *words, *given]
     if odd := next((word for word in all_words if not _PLAIN.fullmatch(word)), None):
         raise InvalidInput(
@@ -86,7 +86,9 @@ def found_hooks(text: str) -> dict[str, list[str]]:
         return {event: [command] for event, command in json.loads(script[1]).items() if program_of(command)}
     found: dict[str, list[str]] = {}
     for event, _, element in _elements(json_text.parse(text)):
-        found.setdefault(event, []).extend(one[_COMMAND] for one in _handlers(element) if program_of(one.get(_COMMAND)))
+        found.setdefault(event, []).extend(
+            handler[_COMMAND] for handler in _handlers(element) if program_of(handler.get(_COMMAND))
+        )
     return {event: commands for event, commands in found.items() if commands}
 
 
@@ -102,7 +104,7 @@ def with_hooks(text: str, form: HookForm, commands: Commands) -> str:
         changed = _changed(element, commands.get(event, ""), once=event in seen)
         seen |= {event} if _ours(changed) else set()
         new = _with_element(new, event, index, element, changed)
-    for event in reversed([one for one in commands if one not in seen]):
+    for event in reversed([command for command in commands if command not in seen]):
         new = json_text.append(new, [_TABLE], event, _element(form, event, commands[event]))
     if form.version and "version" not in json_text.parse(new):
         new = json_text.put(new, [], "version", form.version)
@@ -125,7 +127,7 @@ def same_hooks(text: str, form: HookForm) -> Callable[[str], str] | None:
     """Return the edit that puts our hooks of this text into another one, None where it has none."""
     if form.script:
         return (lambda _: text) if text and found_hooks(text) else None
-    ours = [(event, one) for event, _, one in _elements(json_text.parse(text)) if _ours(one)]
+    ours = [(event, handler) for event, _, handler in _elements(json_text.parse(text)) if _ours(handler)]
     if not ours:
         return None
 
@@ -163,11 +165,11 @@ def _handlers(element: Any) -> list[dict[str, Any]]:
     if not isinstance(element, dict):
         return []
     inner = element.get(_TABLE)
-    return [one for one in inner if isinstance(one, dict)] if isinstance(inner, list) else [element]
+    return [handler for handler in inner if isinstance(handler, dict)] if isinstance(inner, list) else [element]
 
 
 def _ours(element: Any) -> bool:
-    return any(program_of(one.get(_COMMAND)) for one in _handlers(element))
+    return any(program_of(handler.get(_COMMAND)) for handler in _handlers(element))
 
 
 def _element(form: HookForm, event: str, command: str) -> dict[str, Any]:

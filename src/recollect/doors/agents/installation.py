@@ -57,7 +57,7 @@ class Change:
     @property
     def diff(self) -> str:
         """Return a unified diff, empty where nothing changes."""
-        old, new = ((one or b"").decode("utf-8", "replace").splitlines() for one in (self.before, self.after))
+        old, new = ((content or b"").decode("utf-8", "replace").splitlines() for content in (self.before, self.after))
         names = (str(self.file), str(self.file))
         return "\n".join(difflib.unified_diff(old, new, *names, n=2, lineterm=""))
 
@@ -89,14 +89,14 @@ def plan_install(
     changes = []
     entry = entry | (agent.allow if allowed else {})
     for file, every in _parts(agent, level, root, entry, commands or {}).items():
-        parts = [one for one in every if one.what != _PERMISSION or allowed]
-        wanted = [one for one in parts if one.what != _HOOKS or commands]
+        parts = [change for change in every if change.what != _PERMISSION or allowed]
+        wanted = [part for part in parts if part.what != _HOOKS or commands]
         if wanted:
-            taken = [one.remove if one not in wanted else one.add for one in parts]
+            taken = [part.remove if part not in wanted else part.add for part in parts]
             changes.append(_change(file, _named_together(wanted), _one_after_another(taken), _all_again(parts)))
         elif parts and files.read(file) is not None:
             changes.append(_undone(file, _named_together(parts), parts[0].remove, _all_again(parts)))
-    return [one for one in changes if one.what != _HOOKS or commands or one.kind != "unchanged"]
+    return [change for change in changes if change.what != _HOOKS or commands or change.kind != "unchanged"]
 
 
 def plan_uninstall(agent: Agent, level: Level, root: Path) -> tuple[list[Change], list[str]]:
@@ -106,7 +106,7 @@ def plan_uninstall(agent: Agent, level: Level, root: Path) -> tuple[list[Change]
     changes = []
     for file, parts in _parts(agent, level, root, {}, {}).items():
         if not (others and parts[0].what == _PASSAGE):
-            removing = _one_after_another([_where_there(one) for one in parts])
+            removing = _one_after_another([_where_there(part) for part in parts])
             changes.append(_undone(file, _named_together(parts), removing, _all_again(parts)))
     return changes, others
 
@@ -135,7 +135,7 @@ def _parts(agent: Agent, level: Level, root: Path, entry: Entry, commands: hooks
 
 
 def _named_together(parts: Sequence[_Part]) -> str:
-    return " and ".join(one.what for one in parts)
+    return " and ".join(part.what for part in parts)
 
 
 def _one_after_another(edits: Sequence[Edit]) -> Edit:
@@ -151,7 +151,7 @@ def _all_again(parts: Sequence[_Part]) -> Again:
     """Return the function that puts all our parts of a text into another text."""
 
     def again(text: str) -> Edit | None:
-        edits = [edit for one in parts if (edit := one.again(text)) is not None]
+        edits = [edit for part in parts if (edit := part.again(text)) is not None]
         return _one_after_another(edits) if edits else None
 
     return again
@@ -164,16 +164,16 @@ def apply(changes: Sequence[Change], level: Level) -> None:
     """
     done: list[Change] = []
     try:
-        for one in changes:
-            if files.read(one.file) != one.before:
-                raise RecollectError(f"{one.file} has changed meanwhile; run the command again.")
-            done.append(one)
-            _write(one, private=level is Level.USER)
+        for change in changes:
+            if files.read(change.file) != change.before:
+                raise RecollectError(f"{change.file} has changed meanwhile; run the command again.")
+            done.append(change)
+            _write(change, private=level is Level.USER)
     except RecollectError:
-        for one in reversed(done):
-            if one.kind != "unchanged":
-                files.write(one.file, one.before)
-                files.write(files.backup_of(one.file), one.kept)
+        for change in reversed(done):
+            if change.kind != "unchanged":
+                files.write(change.file, change.before)
+                files.write(files.backup_of(change.file), change.kept)
         raise
 
 

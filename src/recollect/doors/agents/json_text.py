@@ -108,8 +108,8 @@ def append(text: str, path: Sequence[str], name: str, value: object) -> str:
 
 def replace_element(text: str, path: Sequence[str], name: str, index: int, value: object) -> str:
     """Return the text with `value` in the place of an element of a list; raise `ValueError` where there is no list."""
-    one = _existing(text, path, name)[index]
-    return text[: one.start] + _render(value, _unit(text), len(path) + 2, _newline(text)) + text[one.end :]
+    element = _existing(text, path, name)[index]
+    return text[: element.start] + _render(value, _unit(text), len(path) + 2, _newline(text)) + text[element.end :]
 
 
 def drop_element(text: str, path: Sequence[str], name: str, index: int) -> str:
@@ -120,12 +120,12 @@ def drop_element(text: str, path: Sequence[str], name: str, index: int) -> str:
     found = _existing(text, path, name)
     if len(found) == 1:
         return drop(text, path, name)
-    one = found[index]
-    begin, stop = _whole_lines(text, one.start, one.end if one.comma is None else one.comma + 1)
-    if one.comma is None:  # the comma before it would be left over
+    element = found[index]
+    begin, stop = _whole_lines(text, element.start, element.end if element.comma is None else element.comma + 1)
+    if element.comma is None:  # the comma before it would be left over
         comma = found[index - 1].comma or 0
-        if not text[comma + 1 : one.start].strip(" "):
-            return text[:comma] + text[one.end :]
+        if not text[comma + 1 : element.start].strip(" "):
+            return text[:comma] + text[element.end :]
         return text[:comma] + text[comma + 1 : begin] + text[stop:]
     return text[:begin] + text[stop:]
 
@@ -161,22 +161,22 @@ def _elements(text: str, path: Sequence[str], name: str) -> list[_Element]:
 
 def _only(text: str, plain: str, start: int) -> bool:
     """Say whether an object of one member holds no comment beside it."""
-    [one] = _members(plain, start)
-    beside = text[start + 1 : one.start] + text[one.end : _end(plain, start)]
+    [member] = _members(plain, start)
+    beside = text[start + 1 : member.start] + text[member.end : _end(plain, start)]
     return not beside.replace(",", "").strip()
 
 
 def _without(text: str, plain: str, start: int, name: str) -> str:
     members = _members(plain, start)
-    index, one = next((i, one) for i, one in enumerate(members) if one.name == name)
+    index, member = next((i, one) for i, one in enumerate(members) if one.name == name)
     bare = _without_comments(text)
-    after = _skip(bare, one.end)
-    stop = after + 1 if bare[after] == "," else one.end
-    if stop == one.end and index:  # the comma before it would be left over
+    after = _skip(bare, member.end)
+    stop = after + 1 if bare[after] == "," else member.end
+    if stop == member.end and index:  # the comma before it would be left over
         comma = members[index - 1].comma or 0
-        begin, stop = _whole_lines(text, one.start, stop)
+        begin, stop = _whole_lines(text, member.start, stop)
         return text[:comma] + text[comma + 1 : begin] + text[stop:]
-    begin, stop = _whole_lines(text, one.start, stop)
+    begin, stop = _whole_lines(text, member.start, stop)
     rest = text[:begin] + text[stop:]
     end = _end(_plain(rest), start) if len(members) == 1 else start
     return rest[: start + 1] + rest[end:] if end > start and not rest[start + 1 : end].strip() else rest
@@ -226,7 +226,7 @@ def _members(plain: str, start: int) -> list[_Member]:
 
 
 def _named(plain: str, start: int, name: str) -> _Member | None:
-    found = [one for one in _members(plain, start) if one.name == name]
+    found = [member for member in _members(plain, start) if member.name == name]
     if len(found) > 1:
         raise ValueError(f"`{name}` stands there twice")
     return found[0] if found else None
@@ -264,8 +264,8 @@ def _skip(text: str, at: int) -> int:
 
 
 def _without_comments(text: str) -> str:
-    return _COMMENT.sub(lambda one: one[1] or re.sub(r"[^\r\n]", " ", one[0]), text)
+    return _COMMENT.sub(lambda match: match[1] or re.sub(r"[^\r\n]", " ", match[0]), text)
 
 
 def _plain(text: str) -> str:
-    return _LAST_COMMA.sub(lambda one: one[1] or " ", _without_comments(text))
+    return _LAST_COMMA.sub(lambda match: match[1] or " ", _without_comments(text))

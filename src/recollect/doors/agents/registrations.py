@@ -66,15 +66,15 @@ def reporting(root: Path) -> list[HooksFound]:
 
 def found_agents(root: Path) -> list[Agent]:
     """Return the agents that are used on this machine or in this project."""
-    return [one for one in agents().values() if any(one.present(level, root) for level in Level)]
+    return [agent for agent in agents().values() if any(agent.present(level, root) for level in Level)]
 
 
 def checks(root: Path) -> list[Check]:
     """Return the doctor's lines: one for each entry, and one that names agents without any."""
     known = registrations(root)
-    lacking = [one.name for one in found_agents(root) if one not in [entry.agent for entry in known]]
-    lines = [_check(one) for one in known]
-    lines += [_check_hooks(one) for one in reporting(root)]
+    lacking = [agent.name for agent in found_agents(root) if agent not in [entry.agent for entry in known]]
+    lines = [_check(registration) for registration in known]
+    lines += [_check_hooks(found) for found in reporting(root)]
     if lacking or not lines:
         advice = f"; `recollect install {lacking[0] if lacking else 'AGENT'}` registers one"
         seen = f"not registered: {', '.join(lacking)}" if lacking else "none is registered"
@@ -88,7 +88,7 @@ def program_version(program: Path) -> str:
     if base == Path(sys.prefix).resolve():
         return version("recollect")
     for packages in (*base.glob("lib/python*/*-packages"), base / "Lib" / "site-packages"):
-        names = (_METADATA.fullmatch(one.name) for one in packages.glob("recollect-*.dist-info"))
+        names = (_METADATA.fullmatch(folder.name) for folder in packages.glob("recollect-*.dist-info"))
         if found := next(filter(None, names), None):
             return found[1]
     return ""
@@ -136,18 +136,18 @@ def _own_of_project(agent: Agent, projects: Any, file: Path, root: Path) -> Iter
         yield Registration(agent, "user, this project", file, entry)
 
 
-def _check_hooks(one: HooksFound) -> Check:
-    name, again = f"{one.agent.name} hooks", _again(one.agent, one.level)
-    if one.problem:
-        return Check(name, False, one.problem, "Mend that file.")
-    where = f"{one.level} level, {one.file}"
-    programs = sorted({program_of(command) for commands in one.commands.values() for command in commands})
+def _check_hooks(found: HooksFound) -> Check:
+    name, again = f"{found.agent.name} hooks", _again(found.agent, found.level)
+    if found.problem:
+        return Check(name, False, found.problem, "Mend that file.")
+    where = f"{found.level} level, {found.file}"
+    programs = sorted({program_of(command) for commands in found.commands.values() for command in commands})
     if gone := [program for program in programs if shutil.which(program) is None]:
         return Check(name, False, f"hooks ({where}), but {gone[0]} is not there", f"Run {again}.")
-    wanted = one.agent.hooks.events if one.agent.hooks else ()
-    if lacking := [event for event in wanted if event not in one.commands]:
+    wanted = found.agent.hooks.events if found.agent.hooks else ()
+    if lacking := [event for event in wanted if event not in found.commands]:
         return Check(name, False, f"hooks ({where}), but none for {', '.join(lacking)}", f"Run {again}.")
-    return Check(name, True, f"hooks ({where}): {', '.join(programs)}, {len(one.commands)} events")
+    return Check(name, True, f"hooks ({where}): {', '.join(programs)}, {len(found.commands)} events")
 
 
 def _again(agent: Agent, level: str) -> str:
@@ -155,14 +155,14 @@ def _again(agent: Agent, level: str) -> str:
     return f"`recollect install {agent.name}{' --level project' if level == Level.PROJECT else ''}`"
 
 
-def _check(one: Registration) -> Check:
-    name, where = one.agent.name, f"{one.level} level, {one.file}"
-    again = _again(one.agent, one.level)
-    if one.problem:
-        return Check(name, False, one.problem, f"Mend that file, then run {again}.")
-    if address := by_address(one.entry):
+def _check(registration: Registration) -> Check:
+    name, where = registration.agent.name, f"{registration.level} level, {registration.file}"
+    again = _again(registration.agent, registration.level)
+    if registration.problem:
+        return Check(name, False, registration.problem, f"Mend that file, then run {again}.")
+    if address := by_address(registration.entry):
         return Check(name, True, f"registered ({where}): {address}")
-    command = command_of(one.entry)
+    command = command_of(registration.entry)
     program = shutil.which(command) if command else None
     if program is None:
         return Check(name, False, f"registered ({where}), but {command or 'no program'} is not there", f"Run {again}.")

@@ -101,19 +101,21 @@ def _of_claude_code(turns: _Turns, line: dict[str, Any]) -> Iterator[Event]:
     turns.folder = str(line.get("cwd") or turns.folder)
     turns.at = line.get("timestamp")
     content = message.get("content")
-    blocks = [one for one in content if isinstance(one, dict)] if isinstance(content, list) else []
+    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
     text = REMINDER.sub(gap, content if isinstance(content, str) else _text(blocks)).strip()
-    answers = [one for one in blocks if one.get("type") == "tool_result"]
+    answers = [block for block in blocks if block.get("type") == "tool_result"]
     if speaker == "user":
-        for one in answers:
-            yield from turns.answer(one.get("tool_use_id"), one.get("content"), failed=bool(one.get("is_error")))
+        for answer in answers:
+            yield from turns.answer(
+                answer.get("tool_use_id"), answer.get("content"), failed=bool(answer.get("is_error"))
+            )
         if not answers and is_typed_entry(line) and is_typed(text):
             yield from turns.prompt(text)
     elif speaker == "assistant":
         turns.said = text or turns.said
-        for one in blocks:
-            if one.get("type") == "tool_use":
-                turns.call(one.get("id"), one.get("name"), one.get("input"))
+        for answer in blocks:
+            if answer.get("type") == "tool_use":
+                turns.call(answer.get("id"), answer.get("name"), answer.get("input"))
 
 
 def _of_codex(turns: _Turns, line: dict[str, Any]) -> Iterator[Event]:
@@ -131,7 +133,7 @@ def _of_codex(turns: _Turns, line: dict[str, Any]) -> Iterator[Event]:
         yield from turns.answer(entry.get("call_id"), entry.get("output"))
     elif kind == "message" and line.get("type") in ("message", "response_item"):
         blocks = entry.get("content")
-        text = _text([one for one in blocks if isinstance(one, dict)] if isinstance(blocks, list) else [])
+        text = _text([block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else [])
         if entry.get("role") == "assistant":
             turns.said = text or turns.said
         elif entry.get("role") == "user" and is_typed(text) and not text.startswith(BY_CODEX):
@@ -139,5 +141,5 @@ def _of_codex(turns: _Turns, line: dict[str, Any]) -> Iterator[Event]:
 
 
 def _text(blocks: list[dict[str, Any]]) -> str:
-    said = (one.get("text") for one in blocks if one.get("type") in _SAID)
-    return "\n\n".join(one.strip() for one in said if isinstance(one, str) and one.strip())
+    said = (block.get("text") for block in blocks if block.get("type") in _SAID)
+    return "\n\n".join(text.strip() for text in said if isinstance(text, str) and text.strip())

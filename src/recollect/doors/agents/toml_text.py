@@ -59,8 +59,8 @@ def _lines(names: Sequence[str], value: Mapping[str, Any]) -> str:
     """Write a table as TOML, tables within it on one line each."""
     import tomlkit
 
-    rows = [f"{tomlkit.key(key).as_string()} = {_inline(one)}" for key, one in value.items()]
-    header = ".".join(tomlkit.key(one).as_string() for one in names)
+    rows = [f"{tomlkit.key(key).as_string()} = {_inline(element)}" for key, element in value.items()]
+    header = ".".join(tomlkit.key(name).as_string() for name in names)
     return "\n".join([f"[{header}]", *rows]) + "\n"
 
 

@@ -59,7 +59,7 @@ ACTS: Final = {
 def confirm(visit: Visit) -> Shown:
     """Show the change that a form is about to make, before it makes it."""
     do, act_ = _wanted(visit)
-    memories = [found(visit, one) for one in _chosen_ids(visit)]
+    memories = [found(visit, memory_id) for memory_id in _chosen_ids(visit)]
     data = {"do": do, "memories": memories, "warning": act_.warning, "_back": visit.back("browse")}
     return Shown("confirm.html", data)
 
@@ -90,9 +90,9 @@ def each(visit: Visit, work: Callable[[str], Outcome], none: str) -> tuple[list[
     """Do the same to each chosen memory; count those that are gone meanwhile, and raise `NotFound` where all are."""
     outcomes: list[Outcome] = []
     ids = _chosen_ids(visit)
-    for one in ids:
+    for memory_id in ids:
         try:
-            outcomes.append(work(one))
+            outcomes.append(work(memory_id))
         except NotFound:
             continue
     if not outcomes:
@@ -135,8 +135,8 @@ def edit(visit: Visit) -> Done | Shown:
         return edited(visit, memory, error)
     kept = sorted(set(found(visit).merged_from) - set(memory.merged_from))
     if kept and not visit.value("keep"):  # whoever removed the tick wants nothing of the earlier text left
-        for one in kept:
-            visit.run("forget", id=str(one), **visit.levels)
+        for memory_id in kept:
+            visit.run("forget", id=str(memory_id), **visit.levels)
         outcome = replace(outcome, notes=tuple(note for note in outcome.notes if note != kept_note(kept[0])))
         kept = []
     steps = [visit.step("update_memory", id=number, **{name: shown[name] for name in fields})]

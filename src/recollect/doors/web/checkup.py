@@ -40,8 +40,8 @@ class Checkup:
 
     def _look(self) -> None:
         try:
-            for one in checks(self._app, Inspect()):
-                self._checks.append(one)
+            for check in checks(self._app, Inspect()):
+                self._checks.append(check)
         except Exception as error:  # noqa: BLE001 - a person must get a message for any error
             self._checks.append(Check("doctor", False, str(to_recollect_error(error)), "Run `recollect doctor`."))
         finally:

@@ -63,8 +63,8 @@ def decide(visit: Visit) -> Done:
     message = summary(outcomes, _DONE[decision]) + (f" {missing} did not wait any more." if missing else "")
     undo = None
     if decision is Decision.REJECT:
-        ids = [one.id for one in outcomes]
+        ids = [outcome.id for outcome in outcomes]
         left: Browsed = visit.run("browse", ids=ids, hidden=True, superseded=True, limit=len(ids), **visit.levels)
-        steps = [visit.step("restore", id=str(one.id)) for one in left.memories]
+        steps = [visit.step("restore", id=str(memory.id)) for memory in left.memories]
         undo = Undo(steps, "It waits again." if len(ids) == 1 else "They wait again.") if steps else None
     return Done(visit.back("inbox"), message, undo, {"outcomes": outcomes})

@@ -92,9 +92,9 @@ def search(visit: Visit) -> Shown:
         "_likely": likely,
         "_closest": tuple(hit for hit in found.hits if hit not in likely) or nearest,
         "_message": found_message(len(likely)),
-        "passages": {str(one.memory.id): one.passage for one in found.hits if one.passage},
-        "_reasons": {one.memory.id: reasons(one) for one in (*found.hits, *nearest)},
-        "_by": visit.authors([one.memory for one in (*found.hits, *nearest)]),
+        "passages": {str(hit.memory.id): hit.passage for hit in found.hits if hit.passage},
+        "_reasons": {hit.memory.id: reasons(hit) for hit in (*found.hits, *nearest)},
+        "_by": visit.authors([hit.memory for hit in (*found.hits, *nearest)]),
     }
     return Shown("search.html", data | form_of(visit))
 
@@ -102,7 +102,7 @@ def search(visit: Visit) -> Shown:
 def reasons(hit: Hit) -> dict[str, Any]:
     """Return why a hit is where it is: what found it, and the parts of its score with their share of it."""
     why = hit.why
-    found_by = [_SEARCHERS[one] for one in why.pop("found_by")]
+    found_by = [_SEARCHERS[searcher] for searcher in why.pop("found_by")]
     parts = [(name, _PARTS.get(name, name), value) for name, value in why.items() if value]
     signals = hit.signals
     seen = [
@@ -110,7 +110,7 @@ def reasons(hit: Hit) -> dict[str, Any]:
         ("words in common (BM25)", round(signals.bm25, 1)),
         ("share of the query's words", round(signals.coverage, 2)),
     ]
-    return {"found_by": found_by, "parts": parts, "signals": [one for one in seen if one[1]]}
+    return {"found_by": found_by, "parts": parts, "signals": [signal for signal in seen if signal[1]]}
 
 
 def browse(visit: Visit) -> Shown:
@@ -137,7 +137,7 @@ def one(visit: Visit) -> Shown:
     number = str(memory.id)
     history: list[JournalEntry] = visit.run("history", id=number, **levels)
     facts = visit.run("query_facts", **FactQuery(memory_id=number, history=True).model_dump(exclude_unset=True))
-    versions = [found(visit, str(one)) for one in memory.merged_from[:20]]
+    versions = [found(visit, str(memory_id)) for memory_id in memory.merged_from[:20]]
     replaced: Browsed = visit.run("browse", replaced_by=number, superseded=True, limit=20, **levels)
     try:
         similar = visit.run("find_similar", id=number, threshold=0.45, limit=_SIMILAR, **levels)
@@ -181,7 +181,7 @@ def typed(visit: Visit) -> dict[str, Any]:
     """Return the fields that the form holds, as the memory would show them."""
     texts = {name: str(visit.form[name]) for name in EDITED if name in visit.form}
     return {
-        name: [one.strip() for one in _lines(name, text) if one.strip()]
+        name: [line.strip() for line in _lines(name, text) if line.strip()]
         if name in _LISTS
         else text
         if name == "content"
@@ -210,12 +210,12 @@ def move(visit: Visit) -> Shown:
 
 def loaded(visit: Visit, ids: Iterable[int | str]) -> list[Memory]:
     """Return those of these memories that may be seen, also what was replaced."""
-    wanted = [str(one) for one in dict.fromkeys(ids)]
+    wanted = [str(memory_id) for memory_id in dict.fromkeys(ids)]
     pages: Iterator[Browsed] = (
         visit.run("browse", ids=wanted[start : start + MAX_LIMIT], superseded=True, **visit.levels)
         for start in range(0, len(wanted), MAX_LIMIT)
     )
-    return [one for page in pages for one in page.memories]
+    return [memory for page in pages for memory in page.memories]
 
 
 def found(visit: Visit, number: str = "") -> Memory:

@@ -21,7 +21,7 @@ def listed(visit: Visit) -> Shown:
     pairs: NearPairs = visit.run("near_pairs", limit=visit.number("limit", 20, 100, least=1), **visit.levels)
     data = {
         "near": pairs,
-        "_by": visit.authors([one for pair in pairs.pairs for one in (pair.older, pair.newer)]),
+        "_by": visit.authors([memory for pair in pairs.pairs for memory in (pair.older, pair.newer)]),
         "_differences": [differences(pair.older.content, pair.newer.content) for pair in pairs.pairs],
     }
     return Shown("near.html", data)
@@ -46,7 +46,7 @@ def decide(visit: Visit) -> Done:
         kept = sorted(set(found(visit, str(newer.id)).merged_from) - set(newer.merged_from))
         before = {name: _value(newer, name) for name in changed}
         steps = [visit.step("update_memory", id=str(newer.id), **before)]
-        steps += [visit.step("forget", id=str(one)) for one in kept]
+        steps += [visit.step("forget", id=str(memory_id)) for memory_id in kept]
     outcome = visit.run("replace_memory", id=str(goes.id), by=str(stays.id), **visit.levels)
     steps.insert(0, visit.step("restore", id=str(goes.id)))
     message = f"Memory {stays.id} says now what both said." if do == "merge" else f"Memory {stays.id} stays as it is."
@@ -66,4 +66,4 @@ def _merged_fields(visit: Visit, older: Memory, newer: Memory) -> dict[str, Any]
 
 def _value(memory: Memory, name: str) -> Any:
     value = getattr(memory, name)
-    return [str(one) for one in value] if isinstance(value, tuple) else value
+    return [str(element) for element in value] if isinstance(value, tuple) else value

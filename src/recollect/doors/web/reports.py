@@ -91,7 +91,7 @@ def health(visit: Visit) -> Shown:
         "times": times,
         "sizes": sizes,
         "months": months,
-        "_charts": [(*one, _bars(one[2])) for one in charts],
+        "_charts": [(*chart, _bars(chart[2])) for chart in charts],
     }
     return Shown("health.html", data)
 
@@ -176,12 +176,12 @@ def trial(visit: Visit) -> Shown:
     note(f"It was stored as memory {stored.id}.", True)
     try:
         recalled: Recalled = visit.run("recall", query="lighthose keeper marzipan", scope="personal")
-        hits = [str(one.memory.id) for one in recalled.hits]
+        hits = [str(hit.memory.id) for hit in recalled.hits]
         note("A search with a typo found it.", stored.id in hits)
     finally:
         forgotten: Outcome = visit.run("forget", id=stored.id)
         note("It was forgotten again.", str(forgotten.status) == "deleted")
     again: Recalled = visit.run("recall", query="lighthose keeper marzipan", scope="personal")
-    note("No search finds it any more.", all(str(one.memory.id) != stored.id for one in again.hits))
+    note("No search finds it any more.", all(str(hit.memory.id) != stored.id for hit in again.hits))
     shown = start(visit)
-    return Shown(shown.template, shown.data | {"trial": {"well": all(one["well"] for one in steps), "steps": steps}})
+    return Shown(shown.template, shown.data | {"trial": {"well": all(step["well"] for step in steps), "steps": steps}})

@@ -35,7 +35,7 @@ def listed(visit: Visit) -> Shown:
     offset = visit.number("offset", 0)
     everywhere = bool(visit.value("everywhere")) and not visit.team_server
     found: SessionGlances = visit.run("glance_at_sessions", limit=_PAGE, offset=offset, everywhere=everywhere)
-    learnt = [memory for one in found.sessions for memory in one.learnt]
+    learnt = [memory for session in found.sessions for memory in session.learnt]
     listed = {"sessions": found.sessions, "total": found.total, "everywhere": everywhere}
     return Shown("sessions.html", listed | {"_by": visit.authors(learnt)} | visit.pages(_PAGE, found.total))
 
@@ -44,7 +44,9 @@ def one(visit: Visit) -> Shown:
     """Show a session in order: what became of each event, and which memories were put before each prompt."""
     offset = visit.number("offset", 0)
     found: ShownSession = visit.run("show_session", session_id=visit.value("id") or None, limit=100, offset=offset)
-    events: list[tuple[str, datetime, object]] = [("observation", one.at, one) for one in found.observations]
+    events: list[tuple[str, datetime, object]] = [
+        ("observation", observation.at, observation) for observation in found.observations
+    ]
     first, last = (events[0][1], events[-1][1]) if events else (None, None)
     for each in found.injections:
         if not offset or first is None or last is None or first <= each.at <= last:
@@ -64,7 +66,7 @@ def one(visit: Visit) -> Shown:
 
 def _before_prompts(shown: ShownSession) -> set[datetime]:
     """Return when memories were put before a prompt: nothing else was noted between that and the prompt."""
-    moments = [one.at for one in shown.observations]
+    moments = [observation.at for observation in shown.observations]
     found = set[datetime]()
     for each in shown.injections:
         last = bisect_right(moments, each.at) - 1

@@ -92,10 +92,12 @@ class Site:
         )
         self._templates.filters |= words.FILTERS
         team = bool(access.administration)
-        navigation = [(one.path[1:], one.name) for one in SCREENS if one.name and (team or one.path != "/team")]
+        navigation = [
+            (screen.path[1:], screen.name) for screen in SCREENS if screen.name and (team or screen.path != "/team")
+        ]
         self._templates.globals |= {"static": self._static, "version": __version__, "_navigation": navigation}
         self._checkup = checkup.Checkup(access.app)
-        routes = [Route(one.path, partial(self._answer, one), methods=_methods(one)) for one in SCREENS]
+        routes = [Route(screen.path, partial(self._answer, screen), methods=_methods(screen)) for screen in SCREENS]
         self._router = Router(
             [
                 *routes,
@@ -122,7 +124,7 @@ class Site:
 
     @cached_property
     def _hashes(self) -> dict[str, str]:
-        return {one.name: hashlib.sha256(one.read_bytes()).hexdigest()[:12] for one in STATIC.iterdir()}
+        return {path.name: hashlib.sha256(path.read_bytes()).hexdigest()[:12] for path in STATIC.iterdir()}
 
     def _static(self, name: str) -> str:
         return f"{PAGE}/static/{name}?v={self._hashes[name]}"

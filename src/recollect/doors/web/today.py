@@ -45,7 +45,7 @@ def first(visit: Visit) -> Shown:
     recent: Browsed = visit.run("browse", limit=MAX_LIMIT, **visit.levels)
     today = local(visit.app.clock(), visit.zone).date()
     start: Injection = visit.run("preview_start", session_id=_SESSION, folder=visit.folder)
-    stand_in = {str(one.id): one for one in loaded(visit, start.memory_ids)}
+    stand_in = {str(memory.id): memory for memory in loaded(visit, start.memory_ids)}
     days = list(_days(visit, recent.memories, today))
     data = {
         "days": days,
@@ -54,7 +54,7 @@ def first(visit: Visit) -> Shown:
         "_lines": list(_lines(start, stand_in)),
         "_writable": visit.writable(),
         "_editable": _EDITABLE,
-        "_by": visit.authors([one for day in days for one in (*day.memories, *day.drafts)]),
+        "_by": visit.authors([memory for day in days for memory in (*day.memories, *day.drafts)]),
     }
     return Shown("first.html", data | form_of(visit))
 
@@ -62,11 +62,11 @@ def first(visit: Visit) -> Shown:
 def _days(visit: Visit, memories: Sequence[Memory], today: date) -> Iterator[Day]:
     """Yield today alone where something was stored, else the last days with something, the latest first."""
     shown = 0
-    grouped = groupby(memories, key=lambda one: local(one.created_at, visit.zone).date())
+    grouped = groupby(memories, key=lambda memory: local(memory.created_at, visit.zone).date())
     for number, (day, some) in enumerate(grouped):
         found = list(some)
-        drafts = tuple(one for one in found if one.is_draft)
-        yield Day(day, tuple(one for one in found if not one.is_draft), drafts)
+        drafts = tuple(memory for memory in found if memory.is_draft)
+        yield Day(day, tuple(memory for memory in found if not memory.is_draft), drafts)
         shown += len(found)
         if day == today or number + 1 == _DAYS or shown >= _ENOUGH:
             return

@@ -78,10 +78,10 @@ class Visit:
 
     def authors(self, memories: Collection[Memory]) -> dict[int, str]:
         """Return the speaker of each memory, and the way it came in, in words."""
-        sessions = {one.session_id for one in memories if one.session_id}
+        sessions = {memory.session_id for memory in memories if memory.session_id}
         with self.caller() as caller:
             agents = self.app.sessions.agents_of(caller, sessions) if sessions else {}
-            return {one.id: who(one, caller.user, agents.get(one.session_id or "", "")) for one in memories}
+            return {memory.id: who(memory, caller.user, agents.get(memory.session_id or "", "")) for memory in memories}
 
     def run(self, name: str, **fields: Any) -> Any:
         """Run a verb for the user of this request, in their place, and let its errors through."""
@@ -138,7 +138,7 @@ class Visit:
 
     def values(self, name: str) -> list[str]:
         """Return all values of a field of the form and the address."""
-        return [one for one in (*self.form.getlist(name), *self.query.getlist(name)) if one.strip()]
+        return [value for value in (*self.form.getlist(name), *self.query.getlist(name)) if value.strip()]
 
     def number(self, name: str, default: int, most: int = 2**31 - 1, least: int = 0) -> int:
         """Return a whole number that the address says; raise `InvalidInput` for anything else."""
@@ -166,10 +166,12 @@ class Visit:
         user = {"user": self.place["user"]} if self.browser is None and "user" in self.place else {}
         parameters: dict[str, Any] = self.fields() | user | more
         pairs = [
-            (name, one) for name, value in parameters.items() for one in (value if isinstance(value, list) else [value])
+            (name, element)
+            for name, value in parameters.items()
+            for element in (value if isinstance(value, list) else [value])
         ]
         words = urlencode(
-            [(name, "1" if one is True else str(one)) for name, one in pairs if one not in (None, "", False)]
+            [(name, "1" if value is True else str(value)) for name, value in pairs if value not in (None, "", False)]
         )
         return f"{PAGE}/{path}" + (f"?{words}" if words else "")
 

@@ -34,7 +34,7 @@ _CODE: Final = re.compile(r"`([^`]{1,200})`")
 
 def shown(text: object) -> str:
     """Return a text in which characters that nobody sees, or that turn what stands around them, have their names."""
-    return _UNSEEN.sub(lambda one: f"⟦U+{ord(one[0]):04X}⟧", str(text))
+    return _UNSEEN.sub(lambda match: f"⟦U+{ord(match[0]):04X}⟧", str(text))
 
 
 class Raw(str):
@@ -127,7 +127,7 @@ def marked(text: str, query: str) -> Markup:
 
 def differences(before: str, after: str) -> list[tuple[str, str]]:
     """Return what makes `after` of `before`: stretches in order with `del`, `ins`, or nothing for what stays."""
-    old, new = (_parts(one) for one in (before, after))
+    old, new = (_parts(text) for text in (before, after))
     return list(_joined(old, new))
 
 

@@ -70,10 +70,10 @@ class OnnxEmbedder(EmbeddingModel[_Loaded]):
         prompt = self._card.query_prompt if kind == "query" else self._card.document_prompt
         model = self._model()
 
-        def reading(one: Tokenized) -> TokenEmbeddings:
+        def reading(tokenized: Tokenized) -> TokenEmbeddings:
             if kind == "document":
                 self._give_way()
-            return _read(model.session, one)
+            return _read(model.session, tokenized)
 
         tokenized = model.tokens.tokenized(texts, self._card.max_tokens, prompt)
         longest_first = sorted(range(len(texts)), key=lambda place: -len(tokenized[place].ids))

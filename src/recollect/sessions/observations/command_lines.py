@@ -43,7 +43,7 @@ def without_documents(command: str) -> str:
     last = {line.rstrip(" \t"): place for place, line in enumerate(lines)}
     kept, at = [], 0
     while at < len(lines):
-        mark = next((one for one in _HERE.finditer(lines[at]) if last.get(one[1], 0) > at), None)
+        mark = next((match for match in _HERE.finditer(lines[at]) if last.get(match[1], 0) > at), None)
         kept.append(lines[at] if mark is None else f"{lines[at][: mark.start()]}<<{mark[1]}")
         at += 1
         while mark and lines[at - 1].rstrip(" \t") != mark[1]:

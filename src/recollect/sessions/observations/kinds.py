@@ -38,29 +38,31 @@ _TRADE_OFF: Final = re.compile(
 )
 
 
-def kind_of_edit(one: Occurrence) -> ObservationType:
+def kind_of_edit(occurrence: Occurrence) -> ObservationType:
     """Return `feature` for code that defines something new, `refactor` for the same in other words, else `change`.
 
     A refactoring takes text out and puts nearly the same words in. An edit of a document is a change.
     """
-    if is_document(one.path):
+    if is_document(occurrence.path):
         return ObservationType.CHANGE
-    before, after = topic_words(one.removed), topic_words(one.written)
+    before, after = topic_words(occurrence.removed), topic_words(occurrence.written)
     if before and jaccard(before, after) >= REWRITTEN:
         return ObservationType.REFACTOR
-    new = len(_DEFINES.findall(one.written)) > len(_DEFINES.findall(one.removed))
+    new = len(_DEFINES.findall(occurrence.written)) > len(_DEFINES.findall(occurrence.removed))
     return ObservationType.FEATURE if new else ObservationType.CHANGE
 
 
-def concepts_of(one: Occurrence, kind: ObservationType | None, text: str, *, failed: bool) -> tuple[Concept, ...]:
+def concepts_of(
+    occurrence: Occurrence, kind: ObservationType | None, text: str, *, failed: bool
+) -> tuple[Concept, ...]:
     """Return what an observation is about."""
     about = {
         Concept.PROBLEM_SOLUTION: kind is ObservationType.BUGFIX,
         Concept.GOTCHA: failed,
-        Concept.WHAT_CHANGED: one.origin is Origin.EDIT,
+        Concept.WHAT_CHANGED: occurrence.origin is Origin.EDIT,
         Concept.PATTERN: kind is ObservationType.DECISION,
         Concept.TRADE_OFF: bool(_TRADE_OFF.search(text)),
-        Concept.HOW_IT_WORKS: one.origin in (Origin.REPORT, Origin.WEB),
+        Concept.HOW_IT_WORKS: occurrence.origin in (Origin.REPORT, Origin.WEB),
     }
     return tuple(concept for concept, holds in about.items() if holds)
 

@@ -67,9 +67,9 @@ _SILENT: Final = frozenset(
 )
 
 
-def noise(one: Occurrence, lines: list[Line], seen: Collection[str] = ()) -> str:
+def noise(occurrence: Occurrence, lines: list[Line], seen: Collection[str] = ()) -> str:
     """Return why nobody wants to find an occurrence again; empty where somebody may. `seen` are digests of outputs."""
-    return next((reason for check in _CHECKS if (reason := check(one, lines, seen))), "")
+    return next((reason for check in _CHECKS if (reason := check(occurrence, lines, seen))), "")
 
 
 def digest(text: str) -> str:
@@ -78,36 +78,43 @@ def digest(text: str) -> str:
     return hashlib.sha256(" ".join(plain.split()).encode()).hexdigest()[:16]
 
 
-def _echo(one: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
-    return ECHO if one.origin is Origin.MEMORY or (_ECHO.search(one.text) and one.origin is not Origin.PROMPT) else ""
+def _echo(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+    return (
+        ECHO
+        if occurrence.origin is Origin.MEMORY
+        or (_ECHO.search(occurrence.text) and occurrence.origin is not Origin.PROMPT)
+        else ""
+    )
 
 
-def _plan(one: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
-    return "it is the agent's own plan" if one.origin is Origin.PLAN else ""
+def _plan(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+    return "it is the agent's own plan" if occurrence.origin is Origin.PLAN else ""
 
 
-def _orders(one: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
-    return COMMANDED if one.origin is not Origin.PROMPT and gives_orders(one.text) else ""
+def _orders(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+    return COMMANDED if occurrence.origin is not Origin.PROMPT and gives_orders(occurrence.text) else ""
 
 
-def _empty(one: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
-    if one.origin is Origin.EDIT or any(_SAYS.search(line.text) for line in lines):
+def _empty(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
+    if occurrence.origin is Origin.EDIT or any(_SAYS.search(line.text) for line in lines):
         return ""
     return "it says nothing"
 
 
-def _repeated(one: Occurrence, _lines: list[Line], seen: Collection[str]) -> str:
-    return REPEATED if one.origin is not Origin.EDIT and digest(one.text) in seen else ""
+def _repeated(occurrence: Occurrence, _lines: list[Line], seen: Collection[str]) -> str:
+    return REPEATED if occurrence.origin is not Origin.EDIT and digest(occurrence.text) in seen else ""
 
 
-def _unreadable(one: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
-    if one.origin is Origin.EDIT:
+def _unreadable(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
+    if occurrence.origin is Origin.EDIT:
         return ""
     dumped = sum(
         bool(re.match(r"^[0-9a-f]{6,}:?  ?(?:[0-9a-f]{2,4} ){4}|^[A-Za-z0-9+/=]{48,}$", line.text)) for line in lines
     )
-    unprintable = sum(not (char.isprintable() or char.isspace()) or char == "\ufffd" for char in one.text[:4_000])
-    if (lines and dumped > len(lines) / 2) or unprintable > len(one.text[:4_000]) * 0.02:
+    unprintable = sum(
+        not (char.isprintable() or char.isspace()) or char == "\ufffd" for char in occurrence.text[:4_000]
+    )
+    if (lines and dumped > len(lines) / 2) or unprintable > len(occurrence.text[:4_000]) * 0.02:
         return "it is binary"
     return "it is minified code" if any(_is_minified(line.text) for line in lines) and len(lines) <= 5 else ""
 
@@ -116,29 +123,29 @@ def _is_minified(line: str) -> bool:
     return len(line) > 300 and line.count(" ") < len(line) / 12 and sum(map(line.count, "(){};=,")) > len(line) / 14
 
 
-def _large_json(one: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
-    begins = one.text.lstrip()[:2].strip()
-    is_json = begins[:1] in ("{", "[") and one.text.count('":') >= 8
-    return "it is a large answer in JSON" if is_json and len(one.text) > _LARGE else ""
+def _large_json(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+    begins = occurrence.text.lstrip()[:2].strip()
+    is_json = begins[:1] in ("{", "[") and occurrence.text.count('":') >= 8
+    return "it is a large answer in JSON" if is_json and len(occurrence.text) > _LARGE else ""
 
 
-def _searched(one: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
-    return "it is a search of the code" if one.origin is Origin.SEARCH else ""
+def _searched(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+    return "it is a search of the code" if occurrence.origin is Origin.SEARCH else ""
 
 
-def _by_command(one: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
+def _by_command(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
     """Return what a command line does where all that it does is of no interest afterwards."""
-    if one.origin is not Origin.COMMAND or not one.command:
+    if occurrence.origin is not Origin.COMMAND or not occurrence.command:
         return ""
-    if _HELP.search(one.command):
+    if _HELP.search(occurrence.command):
         return "it is the help of a command"
-    if _INSTALLS.match(one.command.rpartition("&& ")[2].strip()) and not _has_failed(one, lines):
+    if _INSTALLS.match(occurrence.command.rpartition("&& ")[2].strip()) and not _has_failed(occurrence, lines):
         return "it is an installation"
-    if {name for name, _ in programs(one.command)} <= _SHOWS and not _has_failed(one, lines):
+    if {name for name, _ in programs(occurrence.command)} <= _SHOWS and not _has_failed(occurrence, lines):
         return "it is a file as it stands"
-    kinds = [_kind(name, rest) for name, rest in programs(one.command)]
+    kinds = [_kind(name, rest) for name, rest in programs(occurrence.command)]
     told = [kind for kind in kinds if kind]
-    if not told or None in kinds or (told[0] == "a listing" and _has_failed(one, lines)):
+    if not told or None in kinds or (told[0] == "a listing" and _has_failed(occurrence, lines)):
         return ""
     return f"it is {told[0]}"
 
@@ -160,22 +167,22 @@ def _kind(name: str, rest: str) -> str | None:
     return "" if name in _SILENT else None
 
 
-def _has_failed(one: Occurrence, lines: list[Line]) -> bool:
-    return one.failed or any(not line.noise and "failure" in line.signs for line in lines)
+def _has_failed(occurrence: Occurrence, lines: list[Line]) -> bool:
+    return occurrence.failed or any(not line.noise and "failure" in line.signs for line in lines)
 
 
-def _of_one_shape(one: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
+def _of_one_shape(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
     told = [line for line in lines if not line.noise]
-    if one.origin is not Origin.COMMAND or len(told) < _FEW:
+    if occurrence.origin is not Origin.COMMAND or len(told) < _FEW:
         return ""
     shapes = {re.sub(r"\d+", "0", line.text) for line in told}
     telling = any("failure" in line.signs for line in told)
     return "it is a log of routine" if len(shapes) <= len(told) / 5 and not telling else ""
 
 
-def _settings(one: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
+def _settings(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
     told = [line for line in lines if not line.noise]
-    if one.origin is not Origin.COMMAND or len(told) < _MANY or any("remark" in line.signs for line in told):
+    if occurrence.origin is not Origin.COMMAND or len(told) < _MANY or any("remark" in line.signs for line in told):
         return ""
     return "it is settings as they stand" if settings_share(told) >= 0.8 else ""
 
@@ -185,8 +192,8 @@ def settings_share(told: list[Line]) -> float:
     return sum(bool(_SETTING.search(line.text)) for line in told) / len(told) if told else 0.0
 
 
-def _only_noise(one: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
-    if one.origin in (Origin.EDIT, Origin.PROMPT, Origin.FILE, Origin.REPORT) or not lines:
+def _only_noise(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
+    if occurrence.origin in (Origin.EDIT, Origin.PROMPT, Origin.FILE, Origin.REPORT) or not lines:
         return ""
     if all(line.noise or not _SAYS.search(line.text) for line in lines):
         kinds = Counter(line.noise for line in lines if line.noise)
@@ -196,16 +203,16 @@ def _only_noise(one: Occurrence, lines: list[Line], _seen: Collection[str]) -> s
     return ""
 
 
-def _read(one: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
-    if one.origin is not Origin.FILE:
+def _read(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+    if occurrence.origin is not Origin.FILE:
         return ""
-    return "" if explanations(one.text, one.path) else "it is a file as it stands"
+    return "" if explanations(occurrence.text, occurrence.path) else "it is a file as it stands"
 
 
-def _edited(one: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
-    if one.origin is not Origin.EDIT:
+def _edited(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+    if occurrence.origin is not Origin.EDIT:
         return ""
-    return "" if one.written.strip() else "it only takes text out"
+    return "" if occurrence.written.strip() else "it only takes text out"
 
 
 _CHECKS: Final[tuple[Callable[[Occurrence, list[Line], Collection[str]], str], ...]] = (

@@ -68,32 +68,32 @@ class Observed:
     noise: str = ""
 
 
-def observe(one: Occurrence, trail: Trail, seen: Collection[str] = (), folder: str = "") -> Observed:
+def observe(occurrence: Occurrence, trail: Trail, seen: Collection[str] = (), folder: str = "") -> Observed:
     """Look at an occurrence; `seen` are the digests of earlier outputs, and paths are shown from `folder`."""
-    if one.origin is Origin.PROMPT:
-        notes = _of_prompt(one)
+    if occurrence.origin is Origin.PROMPT:
+        notes = _of_prompt(occurrence)
         return Observed(trail, notes) if notes else Observed(trail, noise=NOTHING)
-    lines = read(one.text, by_sentence=one.origin in (Origin.REPORT, Origin.WEB))
-    after, proof = trail_after(trail, one, lines, folder), proves(one, lines, trail)
-    if not proof and (reason := noise(one, lines, seen)):
+    lines = read(occurrence.text, by_sentence=occurrence.origin in (Origin.REPORT, Origin.WEB))
+    after, proof = trail_after(trail, occurrence, lines, folder), proves(occurrence, lines, trail)
+    if not proof and (reason := noise(occurrence, lines, seen)):
         return Observed(after, noise=reason)
-    match one.origin:
+    match occurrence.origin:
         case Origin.EDIT:
-            note = _of_edit(one, folder)
+            note = _of_edit(occurrence, folder)
         case Origin.REPORT | Origin.WEB:
-            note = _of_report(one, lines)
+            note = _of_report(occurrence, lines)
         case _:
-            note = _of_output(one, lines, trail, folder, proof=proof)
+            note = _of_output(occurrence, lines, trail, folder, proof=proof)
     return Observed(after, (note,)) if note.content else Observed(after, noise=NOTHING)
 
 
-def _of_prompt(one: Occurrence) -> tuple[Note, ...]:
+def _of_prompt(occurrence: Occurrence) -> tuple[Note, ...]:
     """Return the sentences of a prompt, without what a person pasted that gives orders to a model."""
-    found = statements(said(one.text))[:_SENTENCES]
-    return tuple(_of_sentence(one, text) for text in found if not orders(text, CERTAIN))
+    found = statements(said(occurrence.text))[:_SENTENCES]
+    return tuple(_of_sentence(occurrence, text) for text in found if not orders(text, CERTAIN))
 
 
-def _of_sentence(one: Occurrence, text: str) -> Note:
+def _of_sentence(occurrence: Occurrence, text: str) -> Note:
     rule = states_rule(text)
     kind = Kind.DECISION if rule else None
     preference = FactType.PREFERENCE if _PREFERS.search(text) else FactType.DECISION
@@ -102,17 +102,20 @@ def _of_sentence(one: Occurrence, text: str) -> Note:
         title=_title(text),
         kind=kind,
         fact_type=preference if rule else FactType.GENERAL,
-        concepts=concepts_of(one, kind, text, failed=False),
+        concepts=concepts_of(occurrence, kind, text, failed=False),
         trust=TRUST[Origin.PROMPT],
     )
 
 
-def _of_edit(one: Occurrence, folder: str) -> Note:
+def _of_edit(occurrence: Occurrence, folder: str) -> Note:
     """Return the first comment that an edit brings, else the longest line that it brings, after the path."""
-    path, kind = relative(one.path, folder), kind_of_edit(one)
-    old, before = set(explanations(one.removed, one.path)), {line.strip() for line in one.removed.split("\n")}
-    told = [text for text in explanations(one.written, one.path) if text not in old]
-    new = [line.strip() for line in one.written.split("\n") if line.strip() and line.strip() not in before]
+    path, kind = relative(occurrence.path, folder), kind_of_edit(occurrence)
+    old, before = (
+        set(explanations(occurrence.removed, occurrence.path)),
+        {line.strip() for line in occurrence.removed.split("\n")},
+    )
+    told = [text for text in explanations(occurrence.written, occurrence.path) if text not in old]
+    new = [line.strip() for line in occurrence.written.split("\n") if line.strip() and line.strip() not in before]
     text = told[0] if told else max(new, key=lambda line: min(len(line), LONGEST_LINE), default="")[:LONGEST_LINE]
     content = shortened(f"{path}: {text}", LONGEST) if text else ""
     return Note(
@@ -120,15 +123,17 @@ def _of_edit(one: Occurrence, folder: str) -> Note:
         title=_title(content),
         kind=kind,
         evidence=f"Edit of {path}",
-        concepts=concepts_of(one, kind, text, failed=False),
+        concepts=concepts_of(occurrence, kind, text, failed=False),
         trust=TRUST[Origin.EDIT],
-        files_modified=tuple(relative(each, folder) for each in one.patched) or ((path,) if path else ()),
+        files_modified=tuple(relative(each, folder) for each in occurrence.patched) or ((path,) if path else ()),
     )
 
 
-def _of_report(one: Occurrence, lines: Sequence[Line]) -> Note:
+def _of_report(occurrence: Occurrence, lines: Sequence[Line]) -> Note:
     """Return the beginning of a report or a page, after what was asked for."""
-    about = str(one.input.get("description") or one.input.get("query") or one.input.get("url") or "").strip()
+    about = str(
+        occurrence.input.get("description") or occurrence.input.get("query") or occurrence.input.get("url") or ""
+    ).strip()
     text = " ".join(
         without_frame(line.text) for line in lines if not line.noise and not line.text.rstrip().endswith("?")
     )
@@ -137,17 +142,19 @@ def _of_report(one: Occurrence, lines: Sequence[Line]) -> Note:
         content=content,
         title=_title(content),
         kind=Kind.DISCOVERY,
-        evidence=f"Report of {one.tool}",
-        concepts=concepts_of(one, Kind.DISCOVERY, text, failed=False),
-        trust=TRUST[one.origin],
+        evidence=f"Report of {occurrence.tool}",
+        concepts=concepts_of(occurrence, Kind.DISCOVERY, text, failed=False),
+        trust=TRUST[occurrence.origin],
     )
 
 
-def _of_output(one: Occurrence, lines: Sequence[Line], trail: Trail, folder: str, *, proof: bool) -> Note:
+def _of_output(occurrence: Occurrence, lines: Sequence[Line], trail: Trail, folder: str, *, proof: bool) -> Note:
     """Return the lines of an output that tell most, after what was run; of a proof what failed and what changed."""
-    command = " ".join(_CHANGES_FOLDER.sub("", without_documents(one.command)).split())
-    path = relative(one.path, folder)
-    about = one.description.rstrip(" .:") or (f"`{shortened(command, 80)}`" if command else path or one.tool)
+    command = " ".join(_CHANGES_FOLDER.sub("", without_documents(occurrence.command)).split())
+    path = relative(occurrence.path, folder)
+    about = occurrence.description.rstrip(" .:") or (
+        f"`{shortened(command, 80)}`" if command else path or occurrence.tool
+    )
     text = "; ".join(_telling(lines))
     if proof and trail.failure:
         text = f"{trail.failure[1]}: passes after a change of {', '.join(trail.edits)}"
@@ -158,11 +165,11 @@ def _of_output(one: Occurrence, lines: Sequence[Line], trail: Trail, folder: str
         title=_title(content),
         kind=kind,
         evidence=shortened(f"`{command}`", _EVIDENCE) if command else "",
-        concepts=concepts_of(one, kind, text, failed=bool(failure_line(one, lines))),
-        trust=TRUST.get(one.origin, TRUST[Origin.OTHER]),
+        concepts=concepts_of(occurrence, kind, text, failed=bool(failure_line(occurrence, lines))),
+        trust=TRUST.get(occurrence.origin, TRUST[Origin.OTHER]),
         files_read=(path,) if path else (),
         files_modified=trail.edits if proof else (),
-        tags=_tags(one),
+        tags=_tags(occurrence),
         proof=proof,
     )
 
@@ -174,10 +181,10 @@ def _telling(lines: Sequence[Line]) -> list[str]:
     return list(dict.fromkeys(shortened(without_frame(useful[place].text), LONGEST_LINE) for place in sorted(best)))
 
 
-def _tags(one: Occurrence) -> tuple[str, ...]:
+def _tags(occurrence: Occurrence) -> tuple[str, ...]:
     """Return the programs that ran, by which a memory of a command is found again; of an interpreter its script."""
     names = []
-    for ran in works(one.command):
+    for ran in works(occurrence.command):
         name, _, rest = ran.partition(" ")
         names.append(rest.partition(" ")[0].rpartition("/")[2].partition(".")[0] if _INTERPRETER.match(name) else name)
     found = (name.lower() for name in names)

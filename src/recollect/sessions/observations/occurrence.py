@@ -125,7 +125,7 @@ class Occurrence:
                 return text[:_PROMPT]
         edits = self.input.get("edits")
         if isinstance(edits, list):
-            return "\n".join(str(one.get("new_string", "")) for one in edits if isinstance(one, Mapping))[:_PROMPT]
+            return "\n".join(str(edit.get("new_string", "")) for edit in edits if isinstance(edit, Mapping))[:_PROMPT]
         return ""
 
     @property
@@ -173,7 +173,7 @@ def _origin(tool: str, given: Mapping[str, Any]) -> Origin:
 
 def _file_read(command: str) -> str:
     """Return the one file that a command does nothing but show."""
-    steps = [one for one in programs(command) if one[0] not in ("cd", "echo", "true")]
+    steps = [program for program in programs(command) if program[0] not in ("cd", "echo", "true")]
     if len(steps) != 1 or steps[0][0] not in _READERS or (steps[0][0] == "sed" and "-n" not in steps[0][1]):
         return ""
     try:

@@ -37,30 +37,32 @@ _FOREIGN: Final = re.compile(
 )
 
 
-def stamp_of(one: Occurrence, folder: str, outside: str) -> Stamp:
+def stamp_of(occurrence: Occurrence, folder: str, outside: str) -> Stamp:
     """Return the origin of an occurrence in a project's folder.
 
     What the assistant reports after it read something from `outside` in the same turn may only repeat that.
     """
-    match one.origin:
+    match occurrence.origin:
         case Origin.PROMPT | Origin.PLAN:
             return Stamp()
         case Origin.WEB:
-            return Stamp(said_by=SaidBy.WEB, came_from=_given(one, "url") or _asked_for(one))
+            return Stamp(said_by=SaidBy.WEB, came_from=_given(occurrence, "url") or _asked_for(occurrence))
         case Origin.COMMAND:
-            return _of_command(one)
+            return _of_command(occurrence)
         case Origin.FILE | Origin.EDIT | Origin.SEARCH:
-            said_by = SaidBy.FOREIGN_FILE if _is_foreign(one, folder) else SaidBy.FILE
-            return Stamp(said_by=said_by, came_from=(one.path or _given(one, "path", "pattern"))[:_LONGEST])
+            said_by = SaidBy.FOREIGN_FILE if _is_foreign(occurrence, folder) else SaidBy.FILE
+            return Stamp(
+                said_by=said_by, came_from=(occurrence.path or _given(occurrence, "path", "pattern"))[:_LONGEST]
+            )
         case Origin.REPORT:
             return Stamp(said_by=SaidBy.WEB, came_from=outside) if outside else Stamp(said_by=SaidBy.REPORT)
         case _:
-            return Stamp(said_by=SaidBy.TOOL, came_from=one.tool[:_LONGEST])
+            return Stamp(said_by=SaidBy.TOOL, came_from=occurrence.tool[:_LONGEST])
 
 
-def outside_after(outside: str, one: Occurrence, stamp: Stamp) -> str:
+def outside_after(outside: str, occurrence: Occurrence, stamp: Stamp) -> str:
     """Return all of outside that the assistant has read in this turn; a prompt begins a new one."""
-    if one.origin is Origin.PROMPT:
+    if occurrence.origin is Origin.PROMPT:
         return ""
     return (
         read_also(outside, stamp.came_from or str(stamp.said_by)) if stamp.authority is Authority.OUTSIDE else outside
@@ -78,14 +80,14 @@ def read_outside(tool: str, given: Mapping[str, Any], folder: str, outside: str)
     return outside_after(outside, one, stamp_of(one, folder, ""))
 
 
-def _asked_for(one: Occurrence) -> str:
+def _asked_for(occurrence: Occurrence) -> str:
     """Return the pages that a request in words names, or all of it where it names none."""
-    asked = _given(one, "query", "prompt")
+    asked = _given(occurrence, "query", "prompt")
     return reduce(read_also, (found[0].rstrip(".,:") for found in _ADDRESS.finditer(asked)), "") or asked
 
 
-def _of_command(one: Occurrence) -> Stamp:
-    command = one.command.strip()
+def _of_command(occurrence: Occurrence) -> Stamp:
+    command = occurrence.command.strip()
     addresses = list(_ADDRESS.finditer(command))
     address = next((found for found in addresses if not _OWN_HOST.fullmatch(found[1])), None)
     fetching = [(name, rest) for name, rest in programs(command) if name in _FETCHERS or _asks_network(name, rest)]
@@ -103,16 +105,16 @@ def _asks_network(name: str, rest: str) -> bool:
 def _asks_own(name: str, rest: str) -> bool:
     """Say whether a command asks a machine of whoever works here, such as `curl -s localhost:8010/health`."""
     hosts = [word.partition("://")[2] or word for word in rest.split() if not word.startswith("-")]
-    asked = next((one for one in hosts if re.match(r"[\w.-]+(?::\d+)?(?:/|$)", one)), "")
+    asked = next((host for host in hosts if re.match(r"[\w.-]+(?::\d+)?(?:/|$)", host)), "")
     return name in ("curl", "wget", "http", "xh") and bool(_OWN_HOST.fullmatch(re.split(r"[:/]", asked)[0]))
 
 
-def _is_foreign(one: Occurrence, folder: str) -> bool:
+def _is_foreign(occurrence: Occurrence, folder: str) -> bool:
     """Say whether a file is part of no project of ours: an installed package, a download, a file of the system."""
-    path = one.path.replace("\\", "/")
+    path = occurrence.path.replace("\\", "/")
     return bool(path) and bool(_FOREIGN.search(path.removeprefix(folder)))
 
 
-def _given(one: Occurrence, *names: str) -> str:
-    said = (value for name in names if isinstance(value := one.input.get(name), str) and value.strip())
+def _given(occurrence: Occurrence, *names: str) -> str:
+    said = (value for name in names if isinstance(value := occurrence.input.get(name), str) and value.strip())
     return " ".join(next(said, "").split())[:_LONGEST]

@@ -36,33 +36,33 @@ class Trail(BaseModel):
     open: tuple[str, ...] = ()
 
 
-def trail_after(trail: Trail, one: Occurrence, lines: Sequence[Line], folder: str = "") -> Trail:
+def trail_after(trail: Trail, occurrence: Occurrence, lines: Sequence[Line], folder: str = "") -> Trail:
     """Return the trail after what a tool did."""
-    if one.origin is Origin.PLAN:
-        return trail.model_copy(update={"open": _undone(one)})
-    if one.origin is Origin.EDIT:
-        path = relative(one.path, folder)
+    if occurrence.origin is Origin.PLAN:
+        return trail.model_copy(update={"open": _undone(occurrence)})
+    if occurrence.origin is Origin.EDIT:
+        path = relative(occurrence.path, folder)
         return trail.model_copy(update={"edits": tuple(dict.fromkeys((*trail.edits, path)))[-_EDITS:]})
-    if one.origin is not Origin.COMMAND:
+    if occurrence.origin is not Origin.COMMAND:
         return trail
-    if failed := failure_line(one, lines):
-        return trail.model_copy(update={"failure": (work(one.command), failed), "draft": 0, "edits": ()})
-    if trail.failure is None or passes_now(one, lines, trail):
+    if failed := failure_line(occurrence, lines):
+        return trail.model_copy(update={"failure": (work(occurrence.command), failed), "draft": 0, "edits": ()})
+    if trail.failure is None or passes_now(occurrence, lines, trail):
         return trail.model_copy(update={"failure": None, "draft": 0, "edits": ()})
     return trail
 
 
-def failure_line(one: Occurrence, lines: Sequence[Line]) -> str:
+def failure_line(occurrence: Occurrence, lines: Sequence[Line]) -> str:
     """Return the line of an output that tells how it failed, empty where it did not."""
     found = [line for line in lines if "failure" in line.signs]
-    if found and (one.failed or not any(_PASSED.search(line.text) for line in lines)):
+    if found and (occurrence.failed or not any(_PASSED.search(line.text) for line in lines)):
         return without_frame(max(found, key=lambda line: line.worth).text)[:LONGEST_LINE]
-    return without_frame(lines[-1].text)[:LONGEST_LINE] if one.failed and lines else ""
+    return without_frame(lines[-1].text)[:LONGEST_LINE] if occurrence.failed and lines else ""
 
 
-def failure_of(one: Occurrence) -> str:
+def failure_of(occurrence: Occurrence) -> str:
     """Return how an output tells that it failed, as `failure_line` does, but judge only the lines that may say so."""
-    return _failure(one.text, one.failed)
+    return _failure(occurrence.text, occurrence.failed)
 
 
 @lru_cache(maxsize=16)
@@ -73,17 +73,17 @@ def _failure(text: str, failed: bool) -> str:
     return failure_line(Occurrence(Origin.COMMAND, text, failed=failed), read_failures(lines))
 
 
-def passes_now(one: Occurrence, lines: Sequence[Line], trail: Trail) -> bool:
+def passes_now(occurrence: Occurrence, lines: Sequence[Line], trail: Trail) -> bool:
     """Say whether a command passes now although it failed before; it may have run more of the same tests, or fewer."""
-    if trail.failure is None or failure_line(one, lines):
+    if trail.failure is None or failure_line(occurrence, lines):
         return False
-    before, now = trail.failure[0].split(), work(one.command).split()
+    before, now = trail.failure[0].split(), work(occurrence.command).split()
     return before[:2] == now[:2] or (before[:1] == now[:1] and 1 in (len(before), len(now)))
 
 
-def proves(one: Occurrence, lines: Sequence[Line], trail: Trail) -> bool:
+def proves(occurrence: Occurrence, lines: Sequence[Line], trail: Trail) -> bool:
     """Say whether a command passes now that failed before an edit."""
-    return one.origin is Origin.COMMAND and bool(trail.edits) and passes_now(one, lines, trail)
+    return occurrence.origin is Origin.COMMAND and bool(trail.edits) and passes_now(occurrence, lines, trail)
 
 
 def relative(path: str, folder: str) -> str:
@@ -92,9 +92,11 @@ def relative(path: str, folder: str) -> str:
     return path[len(folder.rstrip("/")) + 1 :] if inside else path
 
 
-def _undone(one: Occurrence) -> tuple[str, ...]:
+def _undone(occurrence: Occurrence) -> tuple[str, ...]:
     """Return what a plan has not done yet."""
-    listed = next((found for name in ("todos", "plan", "items") if isinstance(found := one.input.get(name), list)), [])
+    listed = next(
+        (found for name in ("todos", "plan", "items") if isinstance(found := occurrence.input.get(name), list)), []
+    )
     steps = [
         step
         for step in listed
