@@ -24,6 +24,7 @@ from filelock import FileLock, Timeout
 from recollect import process as surroundings
 from recollect.client import runtime
 from recollect.client.daemon import Client, DaemonGone, DaemonSilent, TokenRejected
+from recollect.client.light import STARTING
 from recollect.client.transport import SILENCE
 from recollect.errors import DaemonUnreachable, RecollectError, StoreUnusable, relayed
 from recollect.settings import Settings, hidden
@@ -174,7 +175,7 @@ def _start_once(settings: Settings, end: float) -> Client | None:
     secure(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        with FileLock(folder / "starting.lock", timeout=0, is_singleton=False, mode=0o600):
+        with FileLock(folder / STARTING, timeout=0, is_singleton=False, mode=0o600):
             seen = _probe(folder)
             if isinstance(seen, _Obstacle):
                 return None

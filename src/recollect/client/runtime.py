@@ -9,10 +9,11 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
 
+from recollect.client.light import RUNTIME
 from recollect.errors import DaemonUnreachable
 from recollect.private_files import read_private, write_private
 
-NAME = "daemon.json"
+NAME = RUNTIME
 _OF_STORE = "daemon.token"
 ROLE = "recollect serve"
 """The role under which a daemon owns a store."""

@@ -7,7 +7,6 @@ daemon or the server of `RECOLLECT_URL`. An event that finds no daemon waits for
 
 from __future__ import annotations
 
-import _socket  # `socket` takes longer to import than all that follows
 import _thread
 import json
 import os
@@ -18,8 +17,8 @@ import time
 from importlib import import_module
 
 from recollect import process
+from recollect.client import light
 from recollect.doors import hook_contracts, hook_spool, hook_texts
-from recollect.private_files import read_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -34,7 +33,6 @@ START_LIMIT = 2.4
 """The same for the start of a session: it comes once, and the daemon may have to be started for it."""
 _END = 0.3  # seconds after that until the process ends whatever it does
 _LARGEST = 2**25  # bytes of a payload; one that is larger is read to its end and dropped
-_LARGEST_ANSWER = 2**22  # bytes
 _PAUSE = 0.05
 _SERVER_PATIENCE = 20.0  # seconds that an event is tried for which nobody waits
 _START_AGAIN = 5.0  # seconds until a daemon that was started may have failed to come up
@@ -44,8 +42,6 @@ _PATIENCE = {
     hook_contracts.TURN: 0.3,
 }
 """Seconds to wait for a daemon that is starting, where it is not the limit: events of tools come often."""
-_TOO_OLD = (401, 404, 405)  # the token of another daemon, or one that knows no hooks
-_RUNTIME, _LOCK, _OWNER, _STARTING = "daemon.json", "owner.lock", "owner.json", "starting.lock"
 _FIRST_FOLDER = "CLAUDE_PROJECT_DIR"  # where the session began; what its payloads name follows each `cd`
 _OWN_TOOL = "recollect"
 _STORE, _STORING = "remember", ("store_memory", "memory_store", "memory_remember")
@@ -54,14 +50,6 @@ _TIME, _LONGEST_TIME = "timestamp", 64
 _LONGEST_PATH = 4096
 _unsent: list[Callable[[], None]] = []
 """What keeps the event for later that nobody has taken yet."""
-
-
-class Absent(Exception):
-    """No daemon that could take the event is running."""
-
-
-class Outdated(Absent):
-    """A daemon is running that takes no events, or another than the runtime file tells of."""
 
 
 def main(words: Sequence[str], given: Mapping[str, str]) -> NoReturn:
@@ -226,8 +214,8 @@ def _tell(home: str, body: dict[str, Any], given: Mapping[str, str], deadline: f
     """
     if body["event"] == hook_contracts.BEFORE:
         try:
-            return _posted(_address(home), body, deadline)
-        except (Absent, OSError):
+            return _posted(home, body, deadline)
+        except (light.Absent, OSError):
             return {}
     at = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
 
@@ -254,9 +242,9 @@ def _answered(home: str, body: dict[str, Any], given: Mapping[str, str], deadlin
     while time.monotonic() < deadline:
         try:
             if not hook_spool.waits(home):
-                return _posted(_address(home), body, deadline)
-        except Absent as absent:
-            if not missed and (isinstance(absent, Outdated) or not _busy(home)):
+                return _posted(home, body, deadline)
+        except light.Absent as absent:
+            if not missed and (isinstance(absent, light.Outdated) or not light.is_busy(home)):
                 _start(given)
         if not missed:
             missed = True
@@ -272,10 +260,10 @@ def _delivering(home: str, given: Mapping[str, str]) -> Callable[[bytes, float],
     def deliver(content: bytes, deadline: float) -> bool:
         nonlocal started
         try:
-            if "taken" not in _posted(_address(home), json.loads(content), deadline):
+            if "taken" not in _posted(home, json.loads(content), deadline):
                 raise ValueError("the event was refused")
-        except (Absent, OSError):
-            if time.monotonic() - started > _START_AGAIN and not _busy(home):
+        except (light.Absent, OSError):
+            if time.monotonic() - started > _START_AGAIN and not light.is_busy(home):
                 started = time.monotonic()
                 _start(given)
             return False
@@ -394,7 +382,7 @@ def _piped(reading: int, deadline: float) -> bytes:
     """Return what comes until the other end closes, nothing where that takes longer than the deadline."""
     parts: list[bytes] = []
     size = 0
-    while (left := deadline - time.monotonic()) > 0 and size <= _LARGEST_ANSWER:
+    while (left := deadline - time.monotonic()) > 0 and size <= light.LARGEST_ANSWER:
         if not select.select([reading], [], [], left)[0]:
             return b""
         part = os.read(reading, 65_536)
@@ -405,102 +393,10 @@ def _piped(reading: int, deadline: float) -> bytes:
     return b""
 
 
-def _address(home: str) -> dict[str, Any]:
-    """Return what the runtime file says; raise `Absent` where none is that may be trusted."""
-    try:
-        content = read_private(f"{home}/{_RUNTIME}")
-        found = json.loads(content) if content else None
-    except (OSError, ValueError):
-        found = None
-    if not isinstance(found, dict) or not isinstance(found.get("token"), str):
-        raise Absent
-    if not (isinstance(found.get("socket"), str) and found["socket"]) and not _owns(home, found.get("pid")):
-        raise Absent
-    return found
-
-
-def _owns(home: str, pid: object) -> bool:
-    """Say whether a process owns the store; without, another program may have its port by now."""
-    try:
-        with open(f"{home}/{_OWNER}", "rb") as file:  # noqa: PTH123 - pathlib takes long to import
-            return _held(f"{home}/{_LOCK}") and bool(json.load(file)["pid"] == pid)
-    except (OSError, ValueError, TypeError, KeyError):
-        return False
-
-
-def _busy(home: str) -> bool:
-    """Say whether some process owns the store, or is starting the daemon: another start would only wait for it."""
-    return _held(f"{home}/{_LOCK}") or _held(f"{home}/{_STARTING}")
-
-
-def _held(lock: str) -> bool:
-    """Say whether some process holds a lock file at this moment."""
-    try:
-        handle = os.open(lock, os.O_RDWR)
-    except OSError:
-        return False
-    try:
-        return not process.take_lock(handle, shared=True)
-    except OSError:
-        return False
-    finally:
-        os.close(handle)
-
-
-def _posted(found: dict[str, Any], body: dict[str, Any], deadline: float) -> dict[str, Any]:
-    """Send one event and return its answer; raise `Absent` where nobody takes it, else whatever goes wrong."""
+def _posted(home: str, body: dict[str, Any], deadline: float) -> dict[str, Any]:
+    """Send one event to the daemon and return its answer; raise `light.Absent` where nobody takes it."""
     content = json.dumps({name: value for name, value in body.items() if name != "event"}).encode()
-    unix = bool(found["socket"])
-    link = _socket.socket(_socket.AF_UNIX if unix else _socket.AF_INET, _socket.SOCK_STREAM)
-    try:
-        try:
-            link.settimeout(_left(deadline))
-            link.connect(found["socket"] if unix else ("127.0.0.1", found["port"]))
-        except OSError:
-            raise Absent from None
-        head = (
-            f"POST {PATH}{body['event']} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {found['token']}\r\n"
-            f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\nConnection: close\r\n\r\n"
-        )
-        link.sendall(head.encode("latin-1") + content)
-        return _parsed(_received(link, deadline))
-    finally:
-        link.close()
-
-
-def _received(link: _socket.socket, deadline: float) -> bytes:
-    """Return all that comes until the connection ends."""
-    parts, size = [], 0
-    while size < _LARGEST_ANSWER:
-        link.settimeout(_left(deadline))
-        part = link.recv(65_536)
-        if not part:
-            break
-        parts.append(part)
-        size += len(part)
-    return b"".join(parts)
-
-
-def _parsed(response: bytes) -> dict[str, Any]:
-    """Return the object in a response; raise `Outdated` for one of a daemon that cannot take events.
-
-    Raises `ConnectionError` where the daemon ended before it answered.
-    """
-    head, found, content = response.partition(b"\r\n\r\n")
-    if not found:
-        raise ConnectionError
-    status = int(head.split(b" ", 2)[1])
-    if status in _TOO_OLD:
-        raise Outdated
-    answer = json.loads(content) if status == 200 else None
-    return answer if isinstance(answer, dict) else {}
-
-
-def _left(deadline: float) -> float:
-    left = deadline - time.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    return left
+    return light.post(light.address(home), PATH + body["event"], content, deadline)
 
 
 def _start(given: Mapping[str, str]) -> None:

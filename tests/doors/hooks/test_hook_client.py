@@ -20,7 +20,7 @@ from filelock import FileLock
 from command_line import EXECUTABLE
 from hook_payloads import payload
 from recollect import process
-from recollect.client import launch
+from recollect.client import launch, light
 from recollect.doors import hook, hook_spool
 from stand_in_daemon import TOKEN, http, publish, standing_in
 
@@ -280,7 +280,7 @@ def test_a_process_that_stands_still_keeps_its_event(home: Path) -> None:
 import sys, time
 from recollect.doors import hook, hook_spool
 hook._posted = lambda *_: time.sleep(60)
-hook._address = hook_spool.deliver_later = lambda *_: {}
+hook_spool.deliver_later = lambda *_: {}
 hook.main(["UserPromptSubmit"], {})
 """
     environment = {**os.environ, "RECOLLECT_HOME": str(home), "RECOLLECT_DAEMON": "1"}
@@ -380,7 +380,7 @@ def test_a_daemon_that_comes_up_meanwhile_answers(
             threading.Timer(seconds, lambda: (home / "later.json").rename(home / "daemon.json")).start()
 
         monkeypatch.setattr(hook, "_start", start)
-        monkeypatch.setattr(hook, "_busy", lambda _: bool(asked))
+        monkeypatch.setattr(light, "is_busy", lambda _: bool(asked))
         assert "<memory-context>" in run(said)
     assert asked == [1]
 
@@ -425,10 +425,10 @@ def test_a_port_counts_only_while_its_daemon_owns_the_store(
     publish(home, home / "s", socket="", port=9, pid=os.getpid())
     assert run(PROMPT, seconds=0.2) == ""
     assert started == [{}]
-    assert not hook._owns(str(home), os.getpid())
+    assert not light.owns(str(home), os.getpid())
     with owned(home) as pid:
-        assert hook._owns(str(home), pid)
-        assert not hook._owns(str(home), pid + 1)
+        assert light.owns(str(home), pid)
+        assert not light.owns(str(home), pid + 1)
 
 
 @contextmanager
