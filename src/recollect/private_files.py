@@ -23,7 +23,7 @@ def read_private(path: str) -> bytes | None:
             about, content = os.fstat(file.fileno()), file.read()
     except (FileNotFoundError, NotADirectoryError):
         return None
-    if os.name == "posix" and (about.st_mode & _OTHERS or about.st_uid != os.getuid()):
+    if about.st_mode & _OTHERS or about.st_uid != os.getuid():
         raise PermissionError
     return content
 
@@ -43,7 +43,7 @@ def replace_file(
     """
     folder, name = os.path.split(path)
     new = os.path.join(folder, f".{name}.{os.urandom(8).hex()}.new")  # noqa: PTH118 - pathlib takes long to import
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     handle = os.open(new, flags, _EVERYBODY if mode is None else _OWNER)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 from collections.abc import Mapping
 from importlib import import_module
@@ -14,8 +15,6 @@ PREFIX = "RECOLLECT_"
 IN_FILE = "_FILE"
 DATABASE = "memory.db"
 """The name of the database in a data folder."""
-POSIX = os.name == "posix"
-"""Whether the system forks processes, and has the alarms and file locks of Unix."""
 _NO = frozenset({"0", "false", "f", "no", "n", "off"})
 
 
@@ -47,11 +46,6 @@ def set_default(name: str, text: str) -> None:
     os.environ.setdefault(name, text)
 
 
-def set_settings(settings: Mapping[str, str]) -> None:
-    """Set variables of ours, as if they had been set when this process began; others are left out."""
-    os.environ.update({name: text for name, text in settings.items() if name.startswith(PREFIX)})
-
-
 def named(name: str) -> str:
     """Return the variable of another program, or an empty text."""
     return os.environ.get(name, "")
@@ -78,20 +72,13 @@ def of_git() -> dict[str, str]:
 
 def detached() -> dict[str, Any]:
     """Return the options by which a process outlives the one that starts it."""
-    if POSIX:
-        return {"start_new_session": True}
-    return {"creationflags": 0x8 | 0x200}  # detached, in a group of its own; `subprocess` takes long to import
+    return {"start_new_session": True}
 
 
 def take_lock(handle: int, *, shared: bool = False) -> bool:
     """Lock an open file without waiting; return False where another process holds its lock."""
     try:
-        if POSIX:
-            fcntl = import_module("fcntl")
-            fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-        else:
-            msvcrt = import_module("msvcrt")
-            msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
+        fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
         return False
     return True
@@ -144,7 +131,7 @@ def files_of(database: str) -> str:
 def real(database: str) -> str:
     """Return a file, or what a link in its place leads to; a link of another user is not followed."""
     try:
-        ours = os.name != "posix" or os.lstat(database).st_uid in (0, os.geteuid())
+        ours = os.lstat(database).st_uid in (0, os.geteuid())
     except OSError:
         return database
     return os.path.realpath(database) if ours and os.path.islink(database) else database  # noqa: PTH114

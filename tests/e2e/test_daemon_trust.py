@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -73,7 +72,6 @@ def test_the_token_lives_as_long_as_the_store(place: Place) -> None:
 
 
 @pytest.mark.full
-@pytest.mark.skipif(sys.platform == "win32", reason="there are no Unix sockets in Python on Windows")
 def test_the_path_is_too_long_for_a_socket(make_place: Callable[..., Place], tmp_path: Path) -> None:
     """Where the data folder's path is too long for a Unix socket the daemon listens on a loopback port."""
     place = make_place(tmp_path / ("long" * 20) / ("longer" * 10))

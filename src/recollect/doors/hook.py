@@ -7,7 +7,6 @@ daemon or the server of `RECOLLECT_URL`. An event that finds no daemon waits for
 
 from __future__ import annotations
 
-import _thread
 import json
 import os
 import select
@@ -67,18 +66,14 @@ def main(words: Sequence[str], given: Mapping[str, str]) -> NoReturn:
 
 
 def _end_after(seconds: float) -> None:
-    """Let this process end whatever it does: by an alarm, and by a thread where the system has no alarms."""
-    if process.POSIX:
-        signal.signal(signal.SIGALRM, lambda *_: _give_up())
-        signal.setitimer(signal.ITIMER_REAL, seconds)
-    else:
-        _thread.start_new_thread(_give_up, (seconds,))
+    """Let an alarm end this process whatever it does."""
+    signal.signal(signal.SIGALRM, lambda *_: _give_up())
+    signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
-def _give_up(seconds: float = 0.0) -> NoReturn:
-    """End at once, or after some seconds; an event that nobody has taken is delivered later."""
+def _give_up() -> NoReturn:
+    """End at once; an event that nobody has taken is delivered later."""
     try:
-        time.sleep(seconds)
         for keep in _unsent:
             keep()
     finally:
@@ -87,8 +82,7 @@ def _give_up(seconds: float = 0.0) -> NoReturn:
 
 def answer(words: Sequence[str], payload: bytes | None, given: Mapping[str, str], deadline: float) -> str:
     """Return what the agent is told, empty where nothing is; `given` are settings that stood before the command."""
-    event, agent, settings = _asked(words)
-    process.set_settings(settings)
+    event, agent = _asked(words)
     told = process.variables()
     said = json.loads(payload) if payload else None
     remote = f"{process.PREFIX}URL" in told
@@ -125,24 +119,18 @@ def _starts(words: Sequence[str]) -> bool:
     return any(word.replace(":", "").lower() == "sessionstart" for word in words)
 
 
-def _asked(words: Sequence[str]) -> tuple[str, str, dict[str, str]]:
-    """Return the event and the agent that the command names, and the variables of ours that it sets.
-
-    A command on Windows sets them itself: there is no `env`, and each shell has its own way.
-    """
-    event, agent, rest, settings = "", "", list(words), dict[str, str]()
+def _asked(words: Sequence[str]) -> tuple[str, str]:
+    """Return the event and the agent that the command names."""
+    event, agent, rest = "", "", list(words)
     while rest:
         word = rest.pop(0)
         if word == "--agent" and rest:
             agent = rest.pop(0)
-        elif word == "--set" and rest:
-            name, _, text = rest.pop(0).partition("=")
-            settings[name] = text
         elif word.startswith("--agent="):
             agent = word.removeprefix("--agent=")
         elif not word.startswith("-"):
             event = event or word
-    return event, agent, settings
+    return event, agent
 
 
 def _fields(heard: hook_contracts.Heard) -> dict[str, Any] | None:
@@ -221,10 +209,7 @@ def _tell(home: str, body: dict[str, Any], given: Mapping[str, str], deadline: f
 
     def later() -> None:
         hook_spool.keep(home, body | {"fields": {"at": at} | body["fields"]})
-        if process.POSIX:
-            hook_spool.deliver_later(home, _delivering(home, given))
-        else:
-            _apart({"home": home, "given": dict(given)})
+        hook_spool.deliver_later(home, _delivering(home, given))
 
     _unsent[:] = [later]
     try:
@@ -280,11 +265,7 @@ def _ask_server(
     A process of its own sends it: looking up the name of a host cannot be broken off within a process.
     """
     waits = _waits(event, fields)
-    if process.POSIX:
-        said = _sent_by_fork(given, told, event, fields, deadline, waits=waits)
-    else:
-        work = {"given": dict(given), "told": dict(told), "event": event, "fields": fields}
-        said = _apart(work, deadline if waits else None)
+    said = _sent_by_fork(given, told, event, fields, deadline, waits=waits)
     found = json.loads(said) if said else None
     return found if isinstance(found, dict) else {}
 
@@ -317,41 +298,6 @@ def _sent_by_fork(
             os._exit(0)
     os.close(writing)
     return _piped(reading, deadline) if waits else b""
-
-
-def _apart(work: Mapping[str, Any], deadline: float | None = None) -> bytes:
-    """Let another process of ours do some work, where this one cannot fork; return what it says before a deadline."""
-    subprocess = import_module("subprocess")
-    child = subprocess.Popen(
-        [sys.executable, "-P", "-m", "recollect.doors.hook"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE if deadline else subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        **process.detached(),
-    )
-    content = json.dumps(work).encode()
-    if deadline is None:
-        child.stdin.write(content)
-        child.stdin.close()
-        return b""
-    try:
-        said, _ = child.communicate(content, timeout=max(0.1, deadline - time.monotonic()))
-    except subprocess.TimeoutExpired:
-        return b""
-    return bytes(said)
-
-
-def _work() -> NoReturn:
-    """Do what standard input says: deliver the events that are kept in a folder, or send one to the server."""
-    try:
-        work = json.loads(_read() or b"{}")
-        if "home" in work:
-            hook_spool.deliver_kept(work["home"], _delivering(work["home"], work["given"]))
-        else:
-            _end_after(_SERVER_PATIENCE)
-            _write(json.dumps(_sent(work["given"], work["told"], work["event"], work["fields"])).encode())
-    finally:
-        os._exit(0)
 
 
 def _sent(given: Mapping[str, str], told: Mapping[str, str], event: str, fields: dict[str, Any]) -> dict[str, Any]:
@@ -424,7 +370,3 @@ def _read() -> bytes | None:
 def _write(content: bytes) -> None:
     while content:
         content = content[os.write(1, content) :]
-
-
-if __name__ == "__main__":
-    _work()

@@ -42,7 +42,7 @@ def secure(folder: Path) -> None:
 
     Links are followed where they are our own or the superuser's. Raises `StoreUnusable`.
     """
-    if os.name != "posix" or not folder.is_dir():
+    if not folder.is_dir():
         return
     try:
         _secure(folder)
@@ -75,7 +75,7 @@ def _secure(folder: Path) -> None:
 
 def check_owner(file: Path) -> None:
     """Refuse a file, or a link in its place, that another user owns. Raises `StoreUnusable`."""
-    if os.name == "posix" and os.path.lexists(file) and file.lstat().st_uid not in {0, os.geteuid()}:
+    if os.path.lexists(file) and file.lstat().st_uid not in {0, os.geteuid()}:
         raise _foreign(file)
 
 
@@ -100,10 +100,9 @@ def remove(path: Path) -> None:
 
 
 def flush(path: Path) -> None:
-    """See to it that a file, or the names in a folder where the system can, outlive a power failure."""
-    if os.name == "posix" or path.is_file():
-        handle = os.open(path, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+    """See to it that a file, or the names in a folder, outlive a power failure."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -31,8 +31,6 @@ def obstacle(folder: Path, error: OSError | None = None) -> Path | None:
 
     It may be a folder above. Return None where there is none.
     """
-    if os.name != "posix":
-        return None
     named = [Path(str(error.filename))] if error is not None and error.filename else []
     for path in (*named, folder):
         around = next((one for one in (path, *path.parents) if os.path.lexists(one)), path)

@@ -291,7 +291,7 @@ def _unpacked(member: ZipInfo) -> int:
 
 def _of_regular_file(path: str, flags: int) -> int:
     """Open a file, but nothing that may have no end or no beginning: a pipe, a device, a socket or a folder."""
-    handle = os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # a pipe that nobody writes to would be waited for
+    handle = os.open(path, flags | os.O_NONBLOCK)  # a pipe that nobody writes to would be waited for
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise OSError("it is no regular file")

@@ -40,7 +40,6 @@ class HookForm:
     version: int = 0
     advice: str = ""
     script: str = ""
-    posix_on_windows: bool = False
     matchers: Mapping[str, str] = field(default_factory=dict)
 
 

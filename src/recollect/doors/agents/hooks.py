@@ -5,21 +5,18 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path, PurePath, PureWindowsPath
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from typing import Any, Final
 
 from recollect.doors.agents import json_text
 from recollect.doors.agents.agents import Agent, HookForm
 from recollect.doors.agents.entry import NAME, this_program, token_file
-from recollect.errors import InvalidInput
 from recollect.settings import Settings, variables_of
 
 _TABLE: Final = "hooks"
 _COMMAND: Final = "command"
 _SETTING: Final = re.compile(r"[A-Za-z_]\w*=.*", re.DOTALL)
-_PLAIN: Final = re.compile(r"[\w.:=\\/-]+", re.ASCII)
-_WINDOWS: Final = re.compile(r"[A-Za-z]:\\")
 _SCRIPT: Final = re.compile(r"^const COMMANDS = (\{.*\})$", re.MULTILINE)
 
 _GUARD: Final = (f"command -v {NAME} >/dev/null 2>&1 && ", " || true")
@@ -30,40 +27,20 @@ Commands = Mapping[str, str]
 
 
 def hook_commands(
-    agent: Agent, settings: Settings, *, shared: bool = False, program: PurePath | None = None
+    agent: Agent, settings: Settings, *, shared: bool = False, program: Path | None = None
 ) -> dict[str, str]:
     """Return the command of each event that an agent reports, none for an agent without hooks.
 
     It names this `program` and the settings that were given, as the agent may know nothing of the shell's variables. In
-    a file that others share it is what their search path has, and does nothing for those who have none. Raises
-    `InvalidInput` for words that no command on Windows can hold.
+    a file that others share it is what their search path has, and does nothing for those who have none.
     """
     if shared and agent.hooks:
         ours = {event: shlex.join([NAME, "hook", event, "--agent", agent.name]) for event in agent.hooks.events}
         return {event: command.join(_GUARD) for event, command in ours.items()}
     variables = [f"{name}={text}" for name, text in (variables_of(settings) | token_file(settings)).items()]
     program, form = program or this_program(), agent.hooks
-    if form and isinstance(program, PureWindowsPath) and not form.posix_on_windows:
-        return {event: _bare(program, [event, "--agent", agent.name], variables) for event in form.events}
     before = [*(["env", *variables] if variables else []), str(program), "hook"]
     return {event: shlex.join([*before, event, "--agent", agent.name]) for event in (form.events if form else ())}
-
-
-def _bare(program: PureWindowsPath, words: Sequence[str], variables: Sequence[str]) -> str:
-    """Return a command that means the same to both shells of Windows: one without a word that they would quote.
-
-    Raises `InvalidInput` for a word that they would.
-    """
-    given = [word for variable in variables for word in ("--set", variable)]
-    all_words = [str(program), "hook", *words, *given]
-    if odd := next((word for word in all_words if not _PLAIN.fullmatch(word)), None):
-        raise InvalidInput(
-            "hooks",
-            f"`{odd}` cannot stand in a hook's command on Windows, where shells quote in different ways. Install "
-            "Recollect in a folder whose path has only letters, digits, `.`, `_` and `-`, set the variable for your "
-            "account instead, or leave the hooks out: `--no-hooks`.",
-        )
-    return " ".join(all_words)
 
 
 def program_of(command: object) -> str:
@@ -71,13 +48,13 @@ def program_of(command: object) -> str:
     if not isinstance(command, str):
         return ""
     try:
-        words = command.split() if _WINDOWS.match(command) else shlex.split(command)
+        words = shlex.split(command)
     except ValueError:  # quotes that are no pair
         return ""
     words = words[len(_GUARDED) :] if words[: len(_GUARDED)] == _GUARDED else words
     rest = iter(words[1:] if words[:1] == ["env"] else words)
     program = next((word for word in rest if not _SETTING.fullmatch(word)), "")
-    return program if PureWindowsPath(program).stem == NAME and "hook" in rest else ""
+    return program if Path(program).stem == NAME and "hook" in rest else ""
 
 
 def found_hooks(text: str) -> dict[str, list[str]]:

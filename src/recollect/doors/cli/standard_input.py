@@ -43,6 +43,4 @@ def piped_input() -> str | None:
 
 def _comes(number: int) -> bool:
     """Say whether a pipe or socket has something to read, or ends, within a moment."""
-    if sys.platform == "win32":  # where only sockets can be waited for
-        return False
     return bool(select.select([number], [], [], _WAIT)[0])

@@ -7,7 +7,6 @@ import logging
 import os
 import signal
 import socket
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -151,7 +150,7 @@ class _LoopbackPort:
 
 
 def _unix(path: Path) -> socket.socket | None:
-    if sys.platform == "win32" or len(os.fsencode(path)) > _LONGEST_SOCKET:
+    if len(os.fsencode(path)) > _LONGEST_SOCKET:
         return None
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
@@ -168,10 +167,7 @@ def _unix(path: Path) -> socket.socket | None:
 
 def _loopback(port: int) -> socket.socket:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # else asyncio leaves Nagle on
-    if sys.platform == "win32":
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_EXCLUSIVEADDRUSE, 1)
-    else:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(("127.0.0.1", port))
         listener.listen(_BACKLOG)
