@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from recollect.store.sql.records import Records
     from recollect.store.sql.sessions import Sessions
     from recollect.store.text.index import TextIndex
+    from recollect.store.usage_counts import UsageCounts
     from recollect.store.vectors.shadow_index import ShadowIndex
     from recollect.store.vectors.vector_search import VectorSearch
 
@@ -58,6 +59,7 @@ class App:
     sessions: Sessions
     accounts: Accounts
     records: Records
+    usage: UsageCounts
     export_reader: ExportReader
     text: TextIndex
     vectors: VectorSearch

@@ -46,6 +46,7 @@ from recollect.store.sql.token_ledger import SqlTokenLedger
 from recollect.store.store_lock import DAEMON, own
 from recollect.store.text.fts5 import SqliteText
 from recollect.store.text.postgres import PostgresText
+from recollect.store.usage_counts import UsageCounts
 from recollect.store.vectors.chroma import ChromaIndex, ChromaServer
 from recollect.store.vectors.index import VectorIndex
 from recollect.store.vectors.renewal import renew
@@ -57,6 +58,7 @@ log = logging.getLogger(__name__)
 _ASK_AGAIN = 5.0  # seconds from one attempt to reach an embedding server to the next
 _OWN_FIRST = "A file of another user is in the way: see `files` below."
 _LOOK = 30.0  # seconds until a replica looks for what others, which may have died, have left to do
+_COUNT = 1.0  # seconds from the first use of a memory to the write that counts it
 _RETRIED = timedelta(days=7)  # nobody asks again for the answer to an older request
 
 
@@ -91,7 +93,9 @@ def open_app(
         if not other_model:
             _check_model(store.records, model)
         catch_up = partial(_catch_up, store.records, embedder, store.stopping, again=bool(settings.embedding_url))
-        executor, background = BackgroundExecutor([catch_up, *store.rounds]), background and not store.read_only
+        background = background and not store.read_only
+        executor = BackgroundExecutor([catch_up, lambda: behind["usage"].write(), *store.rounds])
+        behind = _behind(executor, store, background=background)
         if wait:
             embedder.warm()
         if background:
@@ -107,8 +111,7 @@ def open_app(
             fusion=_fusion(settings),
             capabilities=_capabilities(settings, store, rerank),
             clock=clock,
-            run_later=executor.submit if background else lambda task: None if store.read_only else task(),
-            ask_later=executor.ask if background else lambda task: None if store.read_only else Context().run(task),
+            **behind,
             checks=partial(store.checks, embedder),
             remaining=partial(kept_files.remaining, settings.database),
             close=undo.pop_all().close,
@@ -123,6 +126,16 @@ def _open_embedder(settings: Settings, model: str, models_dir: Path | None, undo
     if undo is not None:
         undo.callback(service.close)
     return service
+
+
+def _behind(executor: BackgroundExecutor, store: _Store, *, background: bool) -> dict[str, Any]:
+    """Return what works behind an answer: at once without a background, and never in a store that is only read."""
+    if background:
+        usage = UsageCounts(store.records, partial(executor.submit_after, _COUNT))
+        return {"usage": usage, "run_later": executor.submit, "ask_later": executor.ask}
+    at_once: Callable[[Callable[[], None]], None] = _ignored if store.read_only else lambda task: task()
+    usage = UsageCounts(store.records, at_once)
+    return {"usage": usage, "run_later": at_once, "ask_later": lambda task: at_once(lambda: Context().run(task))}
 
 
 def _fusion(settings: Settings) -> LearnedFusion:

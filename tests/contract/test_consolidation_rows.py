@@ -20,7 +20,7 @@ def test_only_what_came_in_so_is_looked_at(store: Any) -> None:
     store.add("d", "team:crew", source="hook")
     hidden, new = store.add("e", source="hook"), store.add("f", source="hook")
     for accessed in (True, False, False):
-        store.records.touch([one], store.clock(), accessed=accessed)
+        store.records.touch([one], store.clock(), accessed=int(accessed), recalled=int(not accessed))
     with store.records.writing(HERE, "ada") as transaction:
         transaction.hide(hidden, "evict")
         transaction.supersede(new, by=one)

@@ -208,7 +208,7 @@ def test_concurrent_writers_keep_the_chain_whole(store: Any) -> None:
                     mine.append(transaction.insert(make_entry(f"rope {turn % 5} mast {number}")))
                     if turn % 4 == 3:
                         transaction.delete(mine[-1])
-                records.touch(mine, store.clock(), accessed=False)
+                records.touch(mine, store.clock(), recalled=1)
         except DatabaseError as error:
             failures.append(error)
         finally:

@@ -205,8 +205,8 @@ def test_surplus_is_the_least_worth(store: Any) -> None:
     store.add("foreign", namespace=THERE)
     for times, one in ((9, hidden), (9, brief), (2, ids[0]), (1, ids[2])):
         for _ in range(times):
-            store.records.touch([one], store.clock(), accessed=True)
-    store.records.touch([ids[1]], store.clock(), accessed=False)
+            store.records.touch([one], store.clock(), accessed=1)
+    store.records.touch([ids[1]], store.clock(), recalled=1)
     with within(store) as transaction:
         transaction.hide(hidden)
     store.clock.pass_days(1)

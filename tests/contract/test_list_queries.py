@@ -27,7 +27,7 @@ def filled(store: Any) -> list[int]:
         ids.append(store.add(f"memory {place}", importance=chance.choice([0.1, 0.5, 0.9])))
         store.clock.pass_days(chance.choice([0.0, 1.0]))
     for one in chance.sample(ids, 12):
-        store.records.touch([one], store.clock(), accessed=chance.choice([True, False]))
+        store.records.touch([one], store.clock(), **{chance.choice(["accessed", "recalled"]): 1})
     for one in chance.sample(ids, 5):
         with store.records.writing(HERE, "ada") as transaction:
             transaction.update(store.one(one), make_entry(f"changed {one}", at=store.clock()), "update")
@@ -151,7 +151,7 @@ def test_no_page_misses_a_memory_while_others_write(store: Any, order: Order) ->
         one, used, deleted = chance.sample(sorted(set(ids) - gone - changed), 3)
         with store.records.writing(HERE, "ada") as transaction:
             transaction.update(store.one(one), make_entry(f"once more {one}", at=store.clock()), "update")
-        store.records.touch([used], store.clock(), accessed=True)
+        store.records.touch([used], store.clock(), accessed=1)
         store.delete(deleted)
         changed.update((one, used) if order is Order.USED else (one,))
         gone.add(deleted)

@@ -24,7 +24,7 @@ def filled(store: Any) -> list[int]:
         if place % 3 == 0:
             store.clock.pass_days(1)
     for one in ids[::4]:
-        store.records.touch([one], store.clock(), accessed=True)
+        store.records.touch([one], store.clock(), accessed=1)
     return ids
 
 

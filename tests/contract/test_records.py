@@ -150,7 +150,7 @@ def test_update_brings_a_deleted_memory_back(store: Any) -> None:
 def test_delete_leaves_no_row(store: Any) -> None:
     """Deleting empties every table of the memory but journal and outbox, and an id is never used again."""
     memory_id = store.add("Rare quokka", key="k", tags=("t",), chunks=3)
-    store.records.touch([memory_id], store.clock(), accessed=True)
+    store.records.touch([memory_id], store.clock(), accessed=1)
     with store.records.writing(HERE, "ada") as transaction:
         assert transaction.delete(memory_id)
     for table in ("memory", "label", "usage", "vector", "memory_words", "word"):
@@ -244,11 +244,11 @@ def test_work_is_told_after_the_commit(store: Any) -> None:
 def test_touch_counts_uses(store: Any) -> None:
     """Reads by id and recalls are counted apart; unknown ids and empty lists do nothing."""
     one, two = store.add("One"), store.add("Two")
-    store.records.touch([], store.clock(), accessed=True)
-    store.records.touch([one, 999], store.clock(), accessed=True)
+    store.records.touch([], store.clock(), accessed=1)
+    store.records.touch([one, 999], store.clock(), accessed=1)
     store.clock.pass_days(0.5)
-    store.records.touch([one, two], store.clock(), accessed=False)
-    store.records.touch([one], store.clock(), accessed=True)
+    store.records.touch([one, two], store.clock(), recalled=1)
+    store.records.touch([one], store.clock(), accessed=1)
     first, second = store.one(one), store.one(two)
     assert (first.accessed_count, first.recalled_count) == (2, 1)
     assert (second.accessed_count, second.recalled_count) == (0, 1)

@@ -103,6 +103,13 @@ class BackgroundExecutor:
         if self._running:
             self._work.submit(lambda: self._run(task))
 
+    def submit_after(self, seconds: float, task: Callable[[], None]) -> None:
+        """Run `task` once, after so many seconds; what has not begun when the executor stops is dropped."""
+        if self._running:
+            timer = threading.Timer(seconds, self.submit, [task])
+            timer.daemon = True
+            timer.start()
+
     def ask(self, task: Callable[[], None]) -> None:
         """Run a task that asks a language model, unless too many wait; what waits at the end is dropped."""
         if self._running and self._questions.waiting < _MOST_QUESTIONS:

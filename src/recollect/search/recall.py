@@ -72,9 +72,10 @@ def recall_compact(app: App, query: CompactQuery, caller: Caller) -> CompactReca
 
 def count_use(app: App, memories: Sequence[Memory], at: datetime, caller: Caller, *, accessed: bool) -> None:
     """Count that these memories were read: `accessed` by id, else recalled as hits."""
-    ids = [one.id for one in memories]
-    if not ids:
+    if not memories:
         return
+    with suppress(StoreUnusable):  # what can be read is read, also where nothing can be written
+        app.usage.add([one.id for one in memories], at, accessed=accessed)
     ending = [one.id for one in memories if one.expires_at is not None and one.ttl_days is None]
 
     def extend() -> None:
@@ -83,16 +84,8 @@ def count_use(app: App, memories: Sequence[Memory], at: datetime, caller: Caller
         elif ending and app.lifecycle.default_ttl_days:
             app.records.extend_expiry(ending, at, caller.user, app.lifecycle.default_ttl_days)
 
-    def count() -> None:
-        app.records.touch(ids, at, accessed=accessed)
-        extend()
-
-    if not accessed:
-        app.run_later(count)
-        return
-    with suppress(StoreUnusable):  # what can be read is read, also where nothing can be written
-        app.records.touch(ids, at, accessed=True)
-    app.run_later(extend)
+    if ending:
+        app.run_later(extend)
 
 
 def _answer(

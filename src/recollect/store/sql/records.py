@@ -285,9 +285,9 @@ class Records(SqlListQueries, SqlMoments, SqlOverview, SqlFacts, SqlConsolidatio
         found = self._home(memory_id, of_levels(memory.c.sensitivity, levels, away=True))
         return found if found in namespaces else None
 
-    def touch(self, ids: Sequence[int], at: datetime, *, accessed: bool) -> None:
-        """Count one use of each memory; no writer is waited for, and one that is being deleted is left out."""
-        values = {"ids": ids, "accessed": int(accessed), "recalled": int(not accessed), "at": at}
+    def touch(self, ids: Sequence[int], at: datetime, *, accessed: int = 0, recalled: int = 0) -> None:
+        """Add so many uses to each memory; no writer is waited for, and one that is being deleted is left out."""
+        values = {"ids": ids, "accessed": accessed, "recalled": recalled, "at": at}
         with self._database.writing() as connection:
             connection.execute(_counting(self._database.dialect), values)
 
