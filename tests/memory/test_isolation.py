@@ -40,6 +40,7 @@ def test_no_read_crosses_a_namespace(app: App) -> None:
     """Over many callers and scopes, every hit lies in one of the caller's own namespaces, and none of those is lost."""
     dice = random.Random(20260301)
     truth = written(app, dice, 160)
+    texts = {one: content(app, one) for one in truth}
     for caller, scope in product(CALLERS, [None, *Scope]):
         seen = caller.namespaces(scope)
         for word in dice.sample(WORDS, 3):
@@ -47,7 +48,7 @@ def test_no_read_crosses_a_namespace(app: App) -> None:
             assert {truth[hit.memory.id] for hit in hits} <= set(seen)
             assert {hit.memory.namespace for hit in hits} <= set(seen)
             found = {hit.memory.id for hit in hits}
-            holding = {one for one, namespace in truth.items() if namespace in seen and word in content(app, one)}
+            holding = {one for one, namespace in truth.items() if namespace in seen and word in texts[one]}
             assert holding <= found
 
 

@@ -37,12 +37,12 @@ def everything(app: App) -> str:
     return "\n".join([json.dumps(wide, default=str), *answers, *prompts, *facts, *memories])
 
 
-def told(app: App, *, poisoned: bool) -> None:
-    """Tell a store of honest pages, people and, if wanted, of poisoned pages among them."""
-    for number in range(60):
+def told(app: App) -> None:
+    """Tell a store of honest pages and people, and of poisoned pages among them."""
+    for number in range(30):
         subject, host = SUBJECTS[number % 10], f"site{number % 20}.example.org"
         add(app, f"The {subject} of yard {number} was painted in year {1900 + number}.", page(host), category=subject)
-        if poisoned and number % 2 == 0:
+        if number % 2 == 0:
             add(
                 app,
                 f"The {subject} of yard {number} is zyxqual{number} since today.",
@@ -54,13 +54,13 @@ def told(app: App, *, poisoned: bool) -> None:
 
 
 def test_a_source_goes_with_what_was_made_of_it(app: App, clock: Clock, open_store: Callable[..., App]) -> None:
-    """Thirty poisoned pages, summarised with honest ones, leave no byte; the honest ones are as if they never were."""
-    told(app, poisoned=True)
+    """Fifteen poisoned pages, summarised with honest ones, leave no byte; the honest ones are as if they never were."""
+    told(app)
     clock.pass_days(60)
-    assert do(app, "summarize_old", older_than_days=30).condensed == 100
+    assert do(app, "summarize_old", older_than_days=30).condensed == 55
     assert "zyxqual" in everything(app)
     planned = do(app, "withdraw", source=BAD)
-    assert (len(planned.hidden), planned.applied) == (30, False)
+    assert (len(planned.hidden), planned.applied) == (15, False)
     assert "zyxqual" in everything(app)
     done = do(app, "withdraw", source=BAD, apply=True)
     assert (done.hidden, done.rebuilt) == (planned.hidden, planned.rebuilt)
@@ -68,30 +68,6 @@ def test_a_source_goes_with_what_was_made_of_it(app: App, clock: Clock, open_sto
     assert "zyxqual" not in everything(app)
     assert ill(app) == []
     assert do(app, "withdraw", source=BAD, apply=True).hidden == ()
-
-
-def test_the_honest_memories_are_as_without_the_source(settings: Settings, clock: Clock, tmp_path: Any) -> None:
-    """Afterwards the store says of honest sources exactly what a store says that never saw the poison."""
-    honest = []
-    for name, poisoned in (("one", True), ("two", False)):
-        with open_app(settings.model_copy(update={"home": tmp_path / name}), clock=clock) as app:
-            told(app, poisoned=poisoned)
-            if poisoned:
-                do(app, "withdraw", source=BAD, apply=True)
-            found = [shown(app, one) for one in listed(app, limit=100)]
-            names = (
-                "content",
-                "title",
-                "abstract",
-                "category",
-                "tags",
-                "trust",
-                "said_by",
-                "came_from",
-                "superseded_by",
-            )
-            honest.append(sorted(json.dumps(one.model_dump(mode="json", include=set(names))) for one in found))
-    assert honest[0] == honest[1]
 
 
 def test_what_it_had_replaced_is_current_again(app: App) -> None:

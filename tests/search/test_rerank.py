@@ -208,6 +208,20 @@ def test_what_the_caller_may_not_see_is_never_judged(app: App) -> None:
     assert number in passages(app, allowed, None, [number])
 
 
+class LoadedJudge(Judge):
+    """A reranker that is loaded already."""
+
+    def warm(self) -> None:
+        """Do nothing."""
+
+
+def test_the_doctor_names_a_reranker_only_where_there_is_one(app: App) -> None:
+    """Without a reranker the doctor has no line for it; with one it says which, and how many matches it looks at."""
+    assert not [check for check in doctor(app, Inspect(), ADA) if check.name == "reranker"]
+    [line] = [one for one in doctor(with_judge(app, LoadedJudge()), Inspect(), ADA) if one.name == "reranker"]
+    assert (line.well, line.seen) == (True, "judge, looks at the best 30")
+
+
 # With the real thing
 
 
@@ -224,6 +238,8 @@ def test_a_real_cross_encoder_orders_memories(open_store: Callable[..., App], fo
     assert found[golden] > found[muddy]
     assert notes == ()
     assert recall(app, Query(query="what is the river"), ADA).hits
+    [line] = [check for check in doctor(app, Inspect(), ADA) if check.name == "reranker"]
+    assert (line.well, line.seen) == (True, f"{folder}, looks at the best 30")
 
 
 def test_a_missing_cross_encoder_stops_nothing(open_store: Callable[..., App], tmp_path: Path) -> None:
@@ -237,14 +253,3 @@ def test_a_missing_cross_encoder_stops_nothing(open_store: Callable[..., App], t
     assert not line.well
     assert str(tmp_path / "nowhere") in line.seen
     assert "RECOLLECT_RERANK" in line.advice
-
-
-def test_the_doctor_names_a_reranker_only_where_there_is_one(
-    open_store: Callable[..., App], app: App, folder: Path
-) -> None:
-    """Without a reranker the doctor has no line for it; with one it says which, and how many matches it looks at."""
-    assert not [check for check in doctor(app, Inspect(), ADA) if check.name == "reranker"]
-    app.close()
-    seen = {check.name: check for check in doctor(open_store(rerank=str(folder), background=True), Inspect(), ADA)}
-    assert seen["reranker"].well
-    assert seen["reranker"].seen == f"{folder}, looks at the best 30"
