@@ -30,7 +30,7 @@ NOTES, SECTIONS, TIMES = 20, 5, 5
 SAID = "Production deploys go out on Tuesday mornings"
 ASKED = "when do we ship releases?"
 OURS = ("RECOLLECT_", "XDG_", "PYTHON", "VIRTUAL_ENV")  # variables that a new user does not have
-PAGE = Path(__file__).parents[1] / "docs/first-hour.md"
+PAGE = Path(__file__).parents[1] / "docs/evaluation/first-hour.md"
 MEASURED = {"seconds": "seconds", "mb": "MB on disk, or in memory where resident", "tokens": "tokens"}
 PLACES = {"seconds": 2, "mb": 0, "tokens": 0}
 FIGURES = re.compile(r"(?<=<!-- figures of scripts/first-hour -->\n).*(?=<!-- end of figures -->)", re.DOTALL)
@@ -235,7 +235,7 @@ def write_page(rows: list[dict[str, Any]], load: float) -> None:
 def main(
     download: Annotated[bool, typer.Option("--download", help="Really download, instead of linking packages.")] = False,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the figures here, as JSON.")] = None,
-    page: Annotated[bool, typer.Option("--page", help="Put the figures into docs/first-hour.md.")] = False,
+    page: Annotated[bool, typer.Option("--page", help="Put the figures into docs/evaluation/first-hour.md.")] = False,
 ) -> None:
     """Do what a new user does, in an empty environment with an empty home; nothing of it is kept."""
     load = os.getloadavg()[0]

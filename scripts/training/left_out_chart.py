@@ -1,4 +1,4 @@
-"""Draw the table of sets left out, as docs/recall.md has it from `scripts/train fusion --leave-out`."""
+"""Draw the table of sets left out, as docs/evaluation/left-out.md has it from `scripts/train fusion --leave-out`."""
 
 from __future__ import annotations
 
