@@ -75,7 +75,6 @@ class Postgres(Dialect):
         FOR EACH STATEMENT EXECUTE FUNCTION journal_append_only()""",
         *postgres_schema.POSTGRES_SCHEMA,
     )
-    functions = (postgres_schema.INDEXED,)
 
     insert = staticmethod(postgresql.insert)
     reading: ClassVar[Mapping[str, Any]] = {"isolation_level": "REPEATABLE READ", _AS_BYTES: True}
