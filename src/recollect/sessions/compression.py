@@ -189,7 +189,7 @@ def _old(app: App, caller: Caller, settings: LifecycleSettings) -> list[Memory]:
     """Return the memories that are old enough and stand for themselves."""
     now, namespace = app.clock(), caller.writable(caller.namespace(Scope.PROJECT))
     before = now - timedelta(days=settings.compression_min_age_days)
-    current = [one for one in app.records.aging(namespace, settings.fading) if not one.replaced]
+    current = [one for one in app.records.consolidation.aging(namespace, settings.fading) if not one.replaced]
     ripe = [one for one in current if one.updated_at < before and one.type is not ObservationType.COMPRESSED_SUMMARY]
     ids = [one.id for one in sorted(ripe, key=lambda one: (one.updated_at, one.id))[-_LOOKED_AT:]]
     view = View(namespaces=app.records.existing_namespaces([namespace]), now=now)

@@ -103,7 +103,7 @@ def read_index(
     with app.records.snapshot():
         view = view_of(app, filters, caller).model_copy(update=_UNASKED)
         found = _considered(app, view, caller, filters, session_id)
-        total, counted = app.records.facets(view.model_copy(update={"told": True}), _COUNTED)
+        total, counted = app.records.overview.facets(view.model_copy(update={"told": True}), _COUNTED)
     speaking = [one for one in found if one.speaks_unasked and permitted(one)]
     about = _words_at_hand(folder)
     ordered = sorted(speaking, key=lambda one: (_rank(one), -_value(one, now, about), -one.id))
