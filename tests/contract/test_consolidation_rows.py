@@ -24,7 +24,7 @@ def test_only_what_came_in_so_is_looked_at(store: Any) -> None:
     with store.records.writing(HERE, "ada") as transaction:
         transaction.hide(hidden, "evict")
         transaction.supersede(new, by=one)
-    first, second = store.records.aging(HERE, HOOK)
+    first, second = store.records.consolidation.aging(HERE, HOOK)
     assert (first.id, first.type, first.importance, first.accesses, first.replaced, first.mark) == (
         *(one, ObservationType.BUGFIX, 0.7, 3, False, None),
     )
@@ -39,8 +39,8 @@ def test_what_a_call_stored_is_left_out(store: Any) -> None:
     for _ in range(2):
         with store.records.writing(HERE, "ada") as transaction:
             transaction.stop_fading(one)
-    assert [each.id for each in store.records.aging(HERE, HOOK)] == [other]
-    assert [each.id for each in store.records.aging(HERE, tuple(Source))] == [one, other]
+    assert [each.id for each in store.records.consolidation.aging(HERE, HOOK)] == [other]
+    assert [each.id for each in store.records.consolidation.aging(HERE, tuple(Source))] == [one, other]
     assert (store.one(one).source, store.one(one).expires_at) == (Source.HOOK, None)
 
 
@@ -51,8 +51,16 @@ def test_days_of_sessions_are_kept_for_each_project(store: Any) -> None:
     for ahead in (0, 365, 1, 0):
         with store.records.writing(HERE, "ada") as transaction:
             days = transaction.note_session_day(today + timedelta(days=ahead))
-    assert days == store.records.session_days(HERE) == tuple(today + timedelta(days=one) for one in (0, 1, 365))
-    assert store.records.session_days("project:crew/hull") == store.records.session_days("project:crew/none") == ()
+    assert (
+        days
+        == store.records.consolidation.session_days(HERE)
+        == tuple(today + timedelta(days=one) for one in (0, 1, 365))
+    )
+    assert (
+        store.records.consolidation.session_days("project:crew/hull")
+        == store.records.consolidation.session_days("project:crew/none")
+        == ()
+    )
 
 
 def test_importance_and_marks_are_written(store: Any) -> None:
@@ -64,8 +72,10 @@ def test_importance_and_marks_are_written(store: Any) -> None:
         with store.records.writing(HERE, "ada") as transaction:
             found = transaction.aging(ids[:2])
             transaction.consolidate([(each, each.importance / 2, Mark(store.clock(), round_)) for each in found])
-    assert [each.importance for each in store.records.aging(HERE, HOOK)] == [0.125, 0.125, 0.5]
-    assert [each.mark for each in store.records.aging(HERE, HOOK)] == [Mark(store.clock(), 2)] * 2 + [None]
+    assert [each.importance for each in store.records.consolidation.aging(HERE, HOOK)] == [0.125, 0.125, 0.5]
+    assert [each.mark for each in store.records.consolidation.aging(HERE, HOOK)] == [Mark(store.clock(), 2)] * 2 + [
+        None
+    ]
     assert [store.one(each).updated_at for each in ids] == before
     lines = store.records.history(ids[0], [HERE])
     assert [each.changes.get("importance") for each in lines] == [None, [0.5, 0.25], [0.25, 0.125]]

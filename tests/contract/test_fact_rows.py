@@ -50,7 +50,7 @@ def put(
 
 def found(store: Any, view: Any = None, **asked: Any) -> list[int]:
     """Return the ids of the facts that are found."""
-    facts, total = store.records.facts(FactQuery(**asked), view or store.view())
+    facts, total = store.records.facts.find(FactQuery(**asked), view or store.view())
     assert total >= len(facts)
     return [one.id for one in facts]
 
@@ -58,7 +58,7 @@ def found(store: Any, view: Any = None, **asked: Any) -> list[int]:
 def test_a_fact_comes_back_as_it_was_told(store: Any) -> None:
     """Every field is kept as it was written, in any script."""
     one = put(store, "Straße", "führt nach", "  Köln – 東京 ", confidence=0.7, valid_to=store.clock() + timedelta(1))
-    (fact,), total = store.records.facts(FactQuery(), store.view())
+    (fact,), total = store.records.facts.find(FactQuery(), store.view())
     assert (fact.id, total, fact.namespace, fact.scope, fact.author) == (one, 1, HERE, "project", "ada")
     assert (fact.subject, fact.predicate, fact.object) == ("Straße", "führt nach", "  Köln – 東京 ")
     assert (fact.confidence, fact.memory_id, fact.sensitivity) == (0.7, None, "public")
@@ -110,7 +110,7 @@ def test_what_holds_is_a_matter_of_time(store: Any) -> None:
 def test_pages_follow_one_another(store: Any) -> None:
     """Every fact is on one page, and each page tells how many there are."""
     ids = [put(store, "ship", "has", f"part {number}") for number in range(7)]
-    pages = [store.records.facts(FactQuery(limit=3, offset=start), store.view()) for start in (0, 3, 6, 9)]
+    pages = [store.records.facts.find(FactQuery(limit=3, offset=start), store.view()) for start in (0, 3, 6, 9)]
     assert [one.id for facts, _ in pages for one in facts] == ids[::-1]
     assert {total for _, total in pages} == {7}
 
@@ -180,7 +180,7 @@ def test_what_is_about_the_same(store: Any) -> None:
         (one,) = transaction.facts_about("mast", "is", later)
         transaction.confirm_fact(one, 0.8)
         transaction.end_fact(one, later, past, Sensitivity.PUBLIC)
-    (fact,), _ = store.records.facts(FactQuery(object="ash", history=True), store.view())
+    (fact,), _ = store.records.facts.find(FactQuery(object="ash", history=True), store.view())
     assert (fact.id, fact.confidence, fact.valid_to, fact.updated_at) == (present, 0.8, later, store.clock())
     changes = [changes for (changes,) in store.rows("SELECT changes FROM journal WHERE actor = 'bob' ORDER BY id")]
     assert len(changes) == 2

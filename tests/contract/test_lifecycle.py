@@ -226,7 +226,7 @@ def test_importance_prolongs(store: Any) -> None:
     kept = store.add("d", importance=0.8)
     late = store.add("e", importance=0.8, expires_at=store.clock() + timedelta(days=239.5))
     gone = store.add("f", importance=0.8, expires_at=store.clock())
-    store.records.extend_expiry([lasting, slight, termed, kept, late, gone, 999], store.clock(), "grace")
+    store.records.lists.extend_expiry([lasting, slight, termed, kept, late, gone, 999], store.clock(), "grace")
     found = dict(store.rows("SELECT id, expires_at FROM memory ORDER BY id"))
     assert store.one(lasting).expires_at == store.clock() + timedelta(days=240)
     assert store.one(slight).expires_at == store.one(termed).expires_at == ends
@@ -265,4 +265,4 @@ def test_a_failure_leaves_no_trace(store: Any) -> None:
         transaction.delete(ids[3])
         raise NotFound("no")
     assert store.dump() == before
-    assert store.records.list_ids(store.view(), Order.OLDEST, 10, 0) == ids
+    assert store.records.lists.ids(store.view(), Order.OLDEST, 10, 0) == ids

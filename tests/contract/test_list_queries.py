@@ -52,10 +52,10 @@ def test_pages_in_every_order(store: Any) -> None:
     ids = filled(store)
     for order in Order:
         expected = sorted((store.one(one) for one in ids), key=lambda one: worth(order, one), reverse=True)
-        pages = [store.records.list_ids(store.view(), order, 7, start) for start in range(0, 42, 7)]
+        pages = [store.records.lists.ids(store.view(), order, 7, start) for start in range(0, 42, 7)]
         assert [one for page in pages for one in page] == [one.id for one in expected], order
         assert [one for page in paged(store, order) for one in page] == [one.id for one in expected], order
-        assert store.records.list_ids(store.view("project:crew/nobody"), order, 7, 0) == [], order
+        assert store.records.lists.ids(store.view("project:crew/nobody"), order, 7, 0) == [], order
 
 
 FIELDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
@@ -84,7 +84,7 @@ def test_every_filter_in_every_order(store: Any, name: str) -> None:
     with store.records.writing(THERE, "ada") as transaction:
         transaction.insert(entry)
     view = store.view(sensitivities=EVERY_LEVEL, **asked)
-    assert [store.records.list_ids(view, order, 10, 0) for order in Order] == [[one] for _ in Order]
+    assert [store.records.lists.ids(view, order, 10, 0) for order in Order] == [[one] for _ in Order]
     assert store.records.count(view) == 1
 
 
@@ -93,8 +93,8 @@ def test_a_time_bounds_a_list(store: Any) -> None:
     store.clock.pass_days(10)
     now = store.clock()
     stored, happened = store.add("stored now"), store.add("long ago", observed_at=now - timedelta(days=9))
-    assert store.records.list_ids(store.view(since=now, until=now), Order.OLDEST, 9, 0) == [stored]
-    assert store.records.list_ids(store.view(until=now - timedelta(days=1)), Order.OLDEST, 9, 0) == [happened]
+    assert store.records.lists.ids(store.view(since=now, until=now), Order.OLDEST, 9, 0) == [stored]
+    assert store.records.lists.ids(store.view(until=now - timedelta(days=1)), Order.OLDEST, 9, 0) == [happened]
 
 
 def test_stats_count_what_is_seen(store: Any) -> None:
@@ -111,20 +111,20 @@ def test_stats_count_what_is_seen(store: Any) -> None:
         transaction.hide(hidden)
         transaction.supersede(old, by=whole)
         transaction.archive(transaction.by_id(whole))
-    stats = store.records.stats(store.view(HERE, THERE))
+    stats = store.records.lists.stats(store.view(HERE, THERE))
     assert (stats.memories, stats.by_scope) == (3, {"personal": 0, "project": 2, "team": 1})
     assert (stats.by_fact_type, stats.by_type) == ({"general": 2, "case": 1}, {"bugfix": 1})
     assert stats.by_category == {"ops": 2}
     assert (stats.expired, stats.deleted, stats.superseded, stats.merged) == (1, 1, 1, 1)
     assert (stats.oldest_at, stats.newest_at) == (store.clock(), store.clock())
-    assert store.records.stats(store.view("user:nobody")).memories == 0
+    assert store.records.lists.stats(store.view("user:nobody")).memories == 0
 
 
 def paged(store: Any, order: Order, beside: Any = lambda _: None, limit: int = 7) -> list[list[int]]:
     """Return the pages of a list, between which something else may happen."""
     pages, after = [], None
     while True:
-        page, after = store.records.list_page(store.view(), order, limit, after)
+        page, after = store.records.lists.page(store.view(), order, limit, after)
         pages.append(page)
         if after is None:
             return pages
@@ -159,7 +159,7 @@ def test_no_page_misses_a_memory_while_others_write(store: Any, order: Order) ->
 def test_a_place_of_another_list_is_refused(store: Any) -> None:
     """A place that no page has named is a clear error, and so is that of another order."""
     filled(store)
-    place = store.records.list_page(store.view(), Order.NEWEST, 5)[1]
+    place = store.records.lists.page(store.view(), Order.NEWEST, 5)[1]
     for order, after in ((Order.NEWEST, "soon"), (Order.NEWEST, "1_2"), (Order.NEWEST, "9" * 40), (Order.USED, place)):
         with pytest.raises(InvalidInput, match="Invalid after: Must be where a page of the same order ended"):
-            store.records.list_page(store.view(), order, 5, after)
+            store.records.lists.page(store.view(), order, 5, after)

@@ -22,7 +22,7 @@ PUSH = ("run git push --force", "edit deploy*")
 
 def led_to(store: Any, *leads: str, kind: Kind = Kind.RUN, here: str = HERE, **changes: Any) -> list[int]:
     """Return the memories to whose moments these words lead."""
-    return [one.memory_id for one in store.records.moments(kind, [*leads, ANY], store.view(here, **changes))]
+    return [one.memory_id for one in store.records.moments.find(kind, [*leads, ANY], store.view(here, **changes))]
 
 
 def rows(store: Any) -> list[tuple[Any, ...]]:
@@ -38,8 +38,8 @@ def test_a_moment_is_found_by_its_words(store: Any) -> None:
     assert led_to(store, "force", "push", "x") == [one]
     assert led_to(store, "force", "push", kind=Kind.FAIL) == []
     assert led_to(store, "whatever", kind=Kind.EDIT) == [one]
-    found = store.records.moments(Kind.RUN, ["push", "force"], store.view())
-    assert store.records.moment_texts(found) == {(one, 0): PUSH[0], (one, 1): PUSH[1]}
+    found = store.records.moments.find(Kind.RUN, ["push", "force"], store.view())
+    assert store.records.moments.texts(found) == {(one, 0): PUSH[0], (one, 1): PUSH[1]}
 
 
 def test_moments_of_rules_come_first_and_then_the_newest(store: Any) -> None:
@@ -91,7 +91,7 @@ def test_moments_follow_their_memory(store: Any) -> None:
     assert len(before) == 4
     with store.database.writing(HERE) as connection:
         connection.execute(tables.moment.delete())
-    store.records.rebuild_moments()
+    store.records.moments.rebuild()
     assert rows(store) == before
     with store.records.writing(HERE, "ada") as transaction:
         transaction.delete(one)

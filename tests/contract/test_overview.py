@@ -46,7 +46,7 @@ def walked(store: Any, view: Any, order: Order, limit: int = 7) -> list[int]:
     found: list[int] = []
     after = None
     while True:
-        ids, after = store.records.page_after(view, order, after, limit)
+        ids, after = store.records.overview.page_after(view, order, after, limit)
         found += ids
         if after is None:
             return found
@@ -69,9 +69,9 @@ def test_a_page_is_where_it_was(store: Any) -> None:
     """What is stored after the first page moves nothing on the second."""
     ids = filled(store)
     view = store.view(HERE, THERE)
-    first, after = store.records.page_after(view, Order.NEWEST, None, 10)
+    first, after = store.records.overview.page_after(view, Order.NEWEST, None, 10)
     store.add("another one")
-    second, _ = store.records.page_after(view, Order.NEWEST, after, 10)
+    second, _ = store.records.overview.page_after(view, Order.NEWEST, after, 10)
     assert [*first, *second] == ids[::-1][:20]
 
 
@@ -80,7 +80,7 @@ def test_a_place_that_no_page_named_is_refused(store: Any, after: str) -> None:
     """The error is of the field, and nothing of what it said reaches the database."""
     filled(store)
     with pytest.raises(InvalidInput, match=r"^Invalid after"):
-        store.records.page_after(store.view(HERE), Order.NEWEST, after, 10)
+        store.records.overview.page_after(store.view(HERE), Order.NEWEST, after, 10)
 
 
 def test_counts_are_those_of_the_memories(store: Any) -> None:
@@ -88,28 +88,31 @@ def test_counts_are_those_of_the_memories(store: Any) -> None:
     ids = filled(store)
     for view in (store.view(HERE, THERE), store.view(HERE), store.view(HERE, THERE, tags=("odd",))):
         seen = [known(store)[one] for one in walked(store, view, Order.NEWEST)]
-        total, counts = store.records.facets(view, 1000)
+        total, counts = store.records.overview.facets(view, 1000)
         assert total == len(seen) > 0
         assert counts["fact_type"] == Counter(str(one.fact_type) for one in seen)
         assert counts["scope"] == Counter(str(one.scope) for one in seen)
         assert counts["tags"] == Counter(tag for one in seen for tag in one.tags)
         assert counts["month"] == Counter(f"{one.created_at:%Y-%m}" for one in seen)
     view = store.view(HERE, THERE)
-    assert sum(store.records.facets(view, 5)[1]["fact_type"].values()) <= 30
+    assert sum(store.records.overview.facets(view, 5)[1]["fact_type"].values()) <= 30
     with store.records.writing(HERE, "ada") as transaction:
         transaction.hide(ids[1])
-    assert store.records.facets(view, 1000)[0] == 29
-    assert store.records.states(view)["hidden"] == 1
+    assert store.records.overview.facets(view, 1000)[0] == 29
+    assert store.records.overview.states(view)["hidden"] == 1
     hidden = view.model_copy(update={"hidden": True})
-    assert store.records.page_after(hidden, Order.NEWEST, None, 5) == ([ids[1]], None)
-    assert store.records.page_after(hidden.model_copy(update={"namespaces": (THERE,)}), Order.NEWEST, None, 5)[0] == []
+    assert store.records.overview.page_after(hidden, Order.NEWEST, None, 5) == ([ids[1]], None)
+    assert (
+        store.records.overview.page_after(hidden.model_copy(update={"namespaces": (THERE,)}), Order.NEWEST, None, 5)[0]
+        == []
+    )
 
 
 def test_what_is_private_is_counted_for_nobody_else(store: Any) -> None:
     """Neither a page nor a count tells of a level that the view does not let in."""
     filled(store)
     store.add("mine alone", sensitivity=Sensitivity.PRIVATE, tags=["hush"])
-    total, counts = store.records.facets(store.view(HERE), 1000)
+    total, counts = store.records.overview.facets(store.view(HERE), 1000)
     assert "hush" not in counts["tags"]
     assert total == len(walked(store, store.view(HERE), Order.NEWEST)) == 22
 
@@ -121,13 +124,13 @@ def test_a_standing_is_kept(store: Any) -> None:
         transaction.set_standing(transaction.by_id(one), Standing.PINNED)
         transaction.update(transaction.by_id(one), make_entry("the mast is oak", at=store.clock()), "update")
     assert store.one(one).standing is Standing.PINNED
-    assert store.records.pinned(store.view(HERE), 5) == [one]
-    assert store.records.pinned(store.view(THERE), 5) == []
+    assert store.records.overview.pinned(store.view(HERE), 5) == [one]
+    assert store.records.overview.pinned(store.view(THERE), 5) == []
     assert store.records.history(one, [HERE])[1].changes == {"fields": ["standing"], "standing": "pinned"}
     with store.records.writing(HERE, "ada") as transaction:
         transaction.set_standing(transaction.by_id(one), None)
     assert store.one(one).standing is None
-    assert store.records.pinned(store.view(HERE), 5) == []
+    assert store.records.overview.pinned(store.view(HERE), 5) == []
 
 
 def test_the_journal_is_read_backwards(store: Any) -> None:
@@ -136,24 +139,24 @@ def test_the_journal_is_read_backwards(store: Any) -> None:
     with store.records.writing(HERE, "bob") as transaction:
         transaction.hide(ids[1])
     public = (str(Sensitivity.PUBLIC),)
-    newest = store.records.journal_before([HERE, THERE], public, None, 10)
+    newest = store.records.overview.journal_before([HERE, THERE], public, None, 10)
     assert [one.id for one in newest] == sorted((one.id for one in newest), reverse=True)
     assert (newest[0].action, newest[0].memory_id, newest[0].actor) == ("delete", ids[1], "bob")
-    assert store.records.newest_line([HERE, THERE]) == newest[0].id
-    older = store.records.journal_before([HERE, THERE], public, newest[-1].id, 100)
+    assert store.records.overview.newest_line([HERE, THERE]) == newest[0].id
+    older = store.records.overview.journal_before([HERE, THERE], public, newest[-1].id, 100)
     assert len(newest) + len(older) == 31
-    assert {one.namespace for one in store.records.journal_before([THERE], public, None, 100)} == {THERE}
-    assert len(store.records.journal_before([HERE], public, None, 100, actor="bob", action="delete")) == 1
-    assert store.records.journal_before([HERE], (), None, 100) == []
+    assert {one.namespace for one in store.records.overview.journal_before([THERE], public, None, 100)} == {THERE}
+    assert len(store.records.overview.journal_before([HERE], public, None, 100, actor="bob", action="delete")) == 1
+    assert store.records.overview.journal_before([HERE], (), None, 100) == []
 
 
 def test_sizes_are_told(store: Any) -> None:
     """What is stored has a size, by file or by table, and more of it is larger."""
-    before = sum(store.records.sizes().values())
+    before = sum(store.records.overview.sizes().values())
     assert before > 0
     for place in range(40):
         store.add(f"memory {place} " + "of many words " * 200)
-    assert sum(store.records.sizes().values()) > before
+    assert sum(store.records.overview.sizes().values()) > before
 
 
 def test_two_memories_are_told_apart(store: Any) -> None:
@@ -162,9 +165,9 @@ def test_two_memories_are_told_apart(store: Any) -> None:
     for undo, pairs in ((False, {(one, two)}), (False, {(one, two)}), (True, set())):
         with store.records.writing(HERE, "ada") as transaction:
             transaction.tell_apart(store.one(two), one, undo=undo)
-        assert store.records.told_apart([one, two, three]) == pairs
+        assert store.records.overview.told_apart([one, two, three]) == pairs
     with store.records.writing(HERE, "ada") as transaction:
         transaction.tell_apart(store.one(one), three, undo=False)
-    assert store.records.told_apart([one, two]) == {(one, three)}
+    assert store.records.overview.told_apart([one, two]) == {(one, three)}
     lines = store.records.history(two, [HERE])
     assert [each.changes["apart"] for each in lines if "apart" in each.changes] == [str(one), str(one), ""]

@@ -30,10 +30,10 @@ def test_what_waits_is_listed_by_how_long(store: Any, clock: Clock) -> None:
     with store.records.writing(NAMESPACE, "ada") as transaction:
         transaction.quarantine(kept)
     late = start + timedelta(days=1, hours=1)
-    first = store.records.waiting(store.view(), 2, 0, late)
+    first = store.records.reviews.waiting(store.view(), 2, 0, late)
     assert (list(first.page), first.total, first.since, first.late) == (ids[:2], 4, start, 2)
-    second = store.records.waiting(store.view(), 2, 2, late)
+    second = store.records.reviews.waiting(store.view(), 2, 2, late)
     assert list(second.page) == [ids[2], kept]
     assert second.page[kept] == clock()
-    assert list(store.records.in_quarantine([*ids, kept], store.view())) == [kept]
-    assert store.records.in_quarantine([kept], store.view(sensitivities=("private:ada",))) == {}
+    assert list(store.records.reviews.in_quarantine([*ids, kept], store.view())) == [kept]
+    assert store.records.reviews.in_quarantine([kept], store.view(sensitivities=("private:ada",))) == {}

@@ -113,10 +113,12 @@ def test_overviews_are_read_from_their_index(
     parts: Any, planned: Any, order: Order, wish: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Pages and counts of many memories look at no row of them, in whatever order and with whatever filter."""
-    monkeypatch.setattr(parts.records._counted, "get", lambda *given: given[-1]())
+    monkeypatch.setattr(parts.records.overview._counted, "get", lambda *given: given[-1]())
     view = parts.view(**wish)
-    steps = planned(lambda: (parts.records.page_after(view, order, None, 5), parts.records.facets(view, 10)))
-    steps += planned(lambda: parts.records.states(view))
+    steps = planned(
+        lambda: (parts.records.overview.page_after(view, order, None, 5), parts.records.overview.facets(view, 10))
+    )
+    steps += planned(lambda: parts.records.overview.states(view))
     found = [step for step in steps if " memory USING" in step]
     assert len(found) >= 3
     assert {step.partition(" USING ")[2] for step in found} == {"COVERING INDEX ix_memory_overview (<expr>=?)"}
@@ -126,7 +128,7 @@ def test_what_waits_is_counted_without_what_is_approved(
     parts: Any, planned: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The number that waits is read from both ends of the index of decisions, between which stands what is approved."""
-    monkeypatch.setattr(parts.records._counted, "get", lambda *given: given[-1]())
-    steps = planned(lambda: parts.records.count_waiting(parts.view(), 100))
+    monkeypatch.setattr(parts.records.overview._counted, "get", lambda *given: given[-1]())
+    steps = planned(lambda: parts.records.reviews.count_waiting(parts.view(), 100))
     found = [step for step in steps if " memory USING" in step]
     assert [step.split()[-1].rpartition("(")[2] for step in found] == ["review<?)", "review>?)", "sensitivity=?)"]

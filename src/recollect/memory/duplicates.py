@@ -94,7 +94,7 @@ def _with_its_words(app: App, draft: Draft, namespace: str, user: str) -> list[i
 def _profiles(app: App, one: PreparedDraft, namespace: str, user: str) -> list[Memory]:
     """Return the profiles nearest to a draft; while there are no vectors, those that were changed last."""
     view = _view(app, one.draft, namespace, user, FactType.PROFILE)
-    ids = list(_nearest(app, one, view)) or app.records.list_ids(view, Order.UPDATED, _LOOKED_AT, 0)
+    ids = list(_nearest(app, one, view)) or app.records.lists.ids(view, Order.UPDATED, _LOOKED_AT, 0)
     found = app.records.load(ids, view)
     return [found[number] for number in ids if number in found]
 

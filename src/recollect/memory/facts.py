@@ -107,7 +107,7 @@ def query_facts(app: App, request: FactQuery, caller: Caller) -> FactsFound:
     """Return the facts valid now, or at `as_of`, with the parts asked for; `history` shows ended ones too."""
     seen = unfiltered(app, request, caller, request.scope)
     view = seen.model_copy(update={"superseded": request.history})
-    facts, total = app.records.facts(request, view)
+    facts, total = app.records.facts.find(request, view)
     return FactsFound(tuple(facts), total)
 
 

@@ -46,9 +46,9 @@ def inbox(app: App, request: Inbox, caller: Caller) -> WaitingPage:
     view = _view(app, request, caller)
     days = app.retention_rules.inbox_days
     with app.records.snapshot():
-        queue = app.records.waiting(view, request.limit, request.offset, view.now - timedelta(days=days))
+        queue = app.records.reviews.waiting(view, request.limit, request.offset, view.now - timedelta(days=days))
         found = app.records.load(queue.page, view)
-        away = app.records.in_quarantine(queue.page.keys() - found.keys(), view)
+        away = app.records.reviews.in_quarantine(queue.page.keys() - found.keys(), view)
         told = {one: int(match[1]) for one, each in found.items() if (match := _TOLD.match(each.review or ""))}
         others = app.records.load(set(told.values()), view)
     waiting = [
@@ -61,7 +61,7 @@ def inbox(app: App, request: Inbox, caller: Caller) -> WaitingPage:
 
 def count_waiting(app: App, request: Inbox, caller: Caller) -> int:
     """Return how many memories wait for a decision; of more than `limit`, that many."""
-    return app.records.count_waiting(_view(app, request, caller), request.limit)
+    return app.records.reviews.count_waiting(_view(app, request, caller), request.limit)
 
 
 def decide(app: App, request: Decide, caller: Caller, *, request_id: str = "") -> Outcome:
@@ -75,7 +75,7 @@ def decide(app: App, request: Decide, caller: Caller, *, request_id: str = "") -
     if request.sources:
         return _decide_sources(app, request, caller, request_id)
     memory_id = parse_id(request.id or "")
-    if memory_id and memory_id in app.records.in_quarantine([memory_id], unfiltered(app, request, caller)):
+    if memory_id and memory_id in app.records.reviews.in_quarantine([memory_id], unfiltered(app, request, caller)):
         return _decide_in_quarantine(app, request, caller, request_id)
     levels = levels_of(request, caller)
     namespace = app.records.namespace_of(memory_id, caller.namespaces(), levels) if memory_id else None
@@ -178,7 +178,7 @@ def drop_source_rule(app: App, request: DropSourceRule, caller: Caller, *, reque
 
 
 def _rules(app: App, request: ReadAccess, caller: Caller) -> list[StoredRule]:
-    return app.records.source_rules(unfiltered(app, request, caller, request.scope), caller.user)
+    return app.records.reviews.source_rules(unfiltered(app, request, caller, request.scope), caller.user)
 
 
 def _shown_rule(one: StoredRule, caller: Caller) -> SourceRule:

@@ -20,7 +20,7 @@ def list_memories(app: App, request: Listing, caller: Caller) -> Listed:
     if request.everywhere:
         view = widened(app, view, caller, request.scope)
     with app.records.snapshot():
-        ids, after = app.records.list_page(view, request.order, request.limit, request.after, request.offset)
+        ids, after = app.records.lists.page(view, request.order, request.limit, request.after, request.offset)
         found = app.records.load(ids, view)
         memories = [found[one] for one in ids if one in found]
         total = app.records.count(view)

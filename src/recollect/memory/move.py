@@ -176,7 +176,7 @@ def _moved(old: Memory, scope: Scope) -> Draft:
 def _facts_of(app: App, request: Move, caller: Caller, old: Memory) -> list[Fact]:
     query = FactQuery(memory_id=str(old.id), history=True, limit=_MOST_FACTS)
     view, found = unfiltered(app, request, caller), list[Fact]()
-    while some := app.records.facts(query.model_copy(update={"offset": len(found)}), view)[0]:
+    while some := app.records.facts.find(query.model_copy(update={"offset": len(found)}), view)[0]:
         found += some
     return found
 

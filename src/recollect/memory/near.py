@@ -28,9 +28,9 @@ def near_pairs(app: App, request: ReadNearPairs, caller: Caller) -> NearPairs:
     view = view_of(app, Filters(**request.model_dump(exclude={"limit"})), caller)
     writable = {caller.namespace(scope) for scope in caller.writes}
     with app.records.snapshot():
-        ids = app.records.page_after(view, Order.NEWEST, None, _LOOKED_AT)[0]
+        ids = app.records.overview.page_after(view, Order.NEWEST, None, _LOOKED_AT)[0]
         near = app.vectors.near_pairs(ids, app.embedder.card.near)
-        apart = app.records.told_apart(list({one for pair in near for one in pair}))
+        apart = app.records.overview.told_apart(list({one for pair in near for one in pair}))
         cosines = {pair: cosine for pair, cosine in near.items() if pair not in apart}
         found = app.records.load({one for pair in cosines for one in pair}, view)
     taken: set[int] = set()

@@ -28,9 +28,9 @@ def browse(app: App, request: Browse, caller: Caller) -> Browsed:
         if request.ids:
             ids, after = [number for one in request.ids if (number := parse_id(one))], None
         elif request.replaced_by is not None:
-            ids, after = app.records.replaced_by(parse_id(request.replaced_by) or 0, request.limit), None
+            ids, after = app.records.overview.replaced_by(parse_id(request.replaced_by) or 0, request.limit), None
         else:
-            ids, after = app.records.page_after(view, request.order, request.after, request.limit)
+            ids, after = app.records.overview.page_after(view, request.order, request.after, request.limit)
         found = app.records.load(ids, view)
     return Browsed(tuple(found[one] for one in ids if one in found), after)
 
@@ -39,14 +39,14 @@ def facets(app: App, request: Facets, caller: Caller) -> Counted:
     """Count the memories by kind, scope, author, source, tag and month; of very many, the newest."""
     view = view_of(app, request, caller).model_copy(update={"hidden": request.hidden})
     with app.records.snapshot():
-        total, counts = app.records.facets(view, _COUNTED)
-        return Counted(total, min(total, _COUNTED), counts, app.records.states(view) if request.states else {})
+        total, counts = app.records.overview.facets(view, _COUNTED)
+        return Counted(total, min(total, _COUNTED), counts, app.records.overview.states(view) if request.states else {})
 
 
 def read_journal(app: App, request: ReadJournal, caller: Caller) -> JournalPage:
     """Return lines of the journal, the newest first, of what the caller may see."""
     namespaces, levels = caller.namespaces(request.scope), levels_of(request, caller)
-    found = app.records.journal_before(
+    found = app.records.overview.journal_before(
         namespaces, levels, request.before, request.limit + 1, actor=request.actor, action=request.action
     )
     more, shown = len(found) > request.limit, found[: request.limit]

@@ -51,8 +51,8 @@ def _most_valuable(app: App, request: ForPrompt, caller: Caller) -> list[Memory]
     """Return the best of those used most, changed last and most important."""
     view = view_of(app, request, caller).model_copy(update={"condensed": False})
     with app.records.snapshot():
-        pages = [app.records.list_ids(view, order, _CANDIDATES * request.max_entries, 0) for order in _LEADING]
-        pages.append(app.records.pinned(view, request.max_entries))
+        pages = [app.records.lists.ids(view, order, _CANDIDATES * request.max_entries, 0) for order in _LEADING]
+        pages.append(app.records.overview.pinned(view, request.max_entries))
         found = app.records.load({one for page in pages for one in page}, view)
     speaking = (one for one in found.values() if one.speaks_unasked)
     return most_valuable(speaking, request.max_entries, view.now)

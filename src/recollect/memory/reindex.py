@@ -47,7 +47,7 @@ def reindex(
     target.warm()
     app.text.rebuild(keywords_and_words)
     app.records.recount(words_of)
-    app.records.rebuild_moments()
+    app.records.moments.rebuild()
     app.records.replace_entities(entities)
     if everything or not app.shadow_index.serves(stamps_of(target)):
         total = _move(app, target, progress)

@@ -58,7 +58,7 @@ def stats(app: App, request: ReadAccess, caller: Caller) -> Stats:
     """
     namespaces = app.records.existing_namespaces(caller.namespaces(request.scope))
     view = View(namespaces=namespaces, now=app.clock(), sensitivities=levels_of(request, caller))
-    found = app.records.stats(view)
+    found = app.records.lists.stats(view)
     if not found.memories:
         found = replace(found, notes=note_of_counts(app, view, caller, request.scope))
     chat = app.capabilities.chat

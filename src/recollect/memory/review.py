@@ -57,10 +57,10 @@ def decided_of(app: App, namespace: str, said: Origin) -> bool | None:
 
     What was concluded from several is approved where all of them are, and rejected where one is.
     """
-    whole = app.records.source_rule(namespace, said.source)
+    whole = app.records.reviews.source_rule(namespace, said.source)
     if whole is not None or len(said.sources) == 1:
         return whole
-    each = [app.records.source_rule(namespace, one) for one in said.sources]
+    each = [app.records.reviews.source_rule(namespace, one) for one in said.sources]
     return False if False in each else True if all(each) else None
 
 

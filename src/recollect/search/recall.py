@@ -80,9 +80,9 @@ def count_use(app: App, memories: Sequence[Memory], at: datetime, caller: Caller
 
     def extend() -> None:
         if app.retention_rules.retention is Retention.IMPORTANCE:
-            app.records.extend_expiry(ending, at, caller.user)
+            app.records.lists.extend_expiry(ending, at, caller.user)
         elif ending and app.lifecycle.default_ttl_days:
-            app.records.extend_expiry(ending, at, caller.user, app.lifecycle.default_ttl_days)
+            app.records.lists.extend_expiry(ending, at, caller.user, app.lifecycle.default_ttl_days)
 
     if ending:
         app.run_later(extend)

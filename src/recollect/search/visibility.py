@@ -63,7 +63,7 @@ def given_level(request: Draft | StoreFact) -> Sensitivity | None:
 
 def load_page(app: App, view: View, order: Order, limit: int, offset: int = 0) -> list[Memory]:
     """Return one page of the memories in a view, in the given order."""
-    ids = app.records.list_ids(view, order, limit, offset)
+    ids = app.records.lists.ids(view, order, limit, offset)
     found = app.records.load(ids, view)
     return [found[one] for one in ids if one in found]
 

@@ -193,7 +193,7 @@ def _old(app: App, caller: Caller, settings: LifecycleSettings) -> list[Memory]:
     """Return the memories that are old enough and stand for themselves."""
     now, namespace = app.clock(), caller.writable(caller.namespace(Scope.PROJECT))
     before = now - timedelta(days=settings.compression_min_age_days)
-    current = [memory for memory in app.records.aging(namespace, settings.fading) if not memory.replaced]
+    current = [memory for memory in app.records.consolidation.aging(namespace, settings.fading) if not memory.replaced]
     ripe = [
         memory
         for memory in current

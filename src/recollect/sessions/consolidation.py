@@ -119,11 +119,11 @@ def consolidate(app: App, caller: Caller, settings: LifecycleSettings) -> Faded:
     What is to change is found without a lock and looked at again in the transaction that changes it.
     """
     namespace, decay = caller.writable(caller.namespace(Scope.PROJECT)), settings.consolidation_decay_rate
-    days = app.records.session_days(namespace)
+    days = app.records.consolidation.session_days(namespace)
     if (today := app.clock().date()) not in days:
         with app.records.writing(namespace, caller.user) as transaction:
             days = transaction.note_session_day(today)
-    known = app.records.aging(namespace, settings.fading)
+    known = app.records.consolidation.aging(namespace, settings.fading)
     due = _due(app, known, decay, days)
     changed = hidden = 0
     for batch in _batches([one.id for one, done in due if done.importance != one.importance], _BATCH):
@@ -131,7 +131,7 @@ def consolidate(app: App, caller: Caller, settings: LifecycleSettings) -> Faded:
             found = _due(app, transaction.aging(batch), decay, days)
             transaction.consolidate([(one, done.importance, done.mark) for one, done in found])
             changed += len(found)
-    captured = known if settings.fading == CAPTURED else app.records.aging(namespace, CAPTURED)
+    captured = known if settings.fading == CAPTURED else app.records.consolidation.aging(namespace, CAPTURED)
     beyond = _beyond(captured, settings.max_captured)
     going = dict.fromkeys([one.id for one, done in due if done.evicted] + beyond)
     for batch in _batches(list(going)[:_MOST_EVICTED], _EVICTED):

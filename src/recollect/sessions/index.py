@@ -103,7 +103,7 @@ def read_index(
     with app.records.snapshot():
         view = view_of(app, filters, caller).model_copy(update=_UNASKED)
         found = _considered(app, view, caller, filters, session_id)
-        total, counted = app.records.facets(view.model_copy(update={"told": True}), _COUNTED)
+        total, counted = app.records.overview.facets(view.model_copy(update={"told": True}), _COUNTED)
     speaking = [memory for memory in found if memory.speaks_unasked and permitted(memory)]
     about = _words_at_hand(folder)
     ordered = sorted(speaking, key=lambda memory: (_rank(memory), -_value(memory, now, about), -memory.id))

@@ -137,7 +137,7 @@ def note_delivered(context: Context[NoteShown]) -> None:
     if event.index:  # that a session begins with a rule keeps it, and is no use of it
         drafts, days = [memory.id for memory in found if memory.is_draft], context.settings.default_ttl_days
         if drafts and days:
-            context.app.records.extend_expiry(drafts, context.at, context.caller.user, days)
+            context.app.records.lists.extend_expiry(drafts, context.at, context.caller.user, days)
         return
     count_use(context.app, found, context.at, context.caller, accessed=False)
 

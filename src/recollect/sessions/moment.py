@@ -101,7 +101,9 @@ def _led(
     known: Mapping[int, datetime] = MappingProxyType({}),
 ) -> list[tuple[Led, Action]]:
     """Return the moments that may fit these actions, those of rules first, then those of the newest memories."""
-    found = [(moment, action) for kind, action, leads in actions for moment in app.records.moments(kind, leads, view)]
+    found = [
+        (moment, action) for kind, action, leads in actions for moment in app.records.moments.find(kind, leads, view)
+    ]
     new = [each for each in found if each[0].memory_id not in known or each[0].updated_at > known[each[0].memory_id]]
     return sorted(new, key=lambda each: (each[0].is_rule, each[0].at, each[0].memory_id), reverse=True)
 
@@ -110,7 +112,7 @@ def _compared(app: App, led: Iterable[tuple[Led, Action]]) -> Iterator[int]:
     """Yield the ids of the memories of which a moment fits its action, each once, in the order of the moments."""
     waiting, found = iter(led), set[int]()
     while batch := list(islice(waiting, _BATCH)):
-        texts = app.records.moment_texts(one for one, _ in batch)
+        texts = app.records.moments.texts(one for one, _ in batch)
         for one, action in batch:
             text = texts.get((one.memory_id, one.position))
             if text is not None and one.memory_id not in found and read(text).fits(action):

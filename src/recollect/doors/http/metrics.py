@@ -102,8 +102,10 @@ class Metrics(Measures):
         """Tell what waits, looked up at each scrape, and how long after `began` the model was loaded."""
         self._gauge("events_waiting", "Events of sessions that wait", lambda: events.waiting)
         self._gauge("events_lost", "Events of sessions that did not fit or failed", lambda: events.lost)
-        self._gauge("connections_used", "Connections to the database in use", lambda: app.records.connections()[0])
-        self._gauge("connections_most", "Connections that may be in use", lambda: app.records.connections()[1])
+        self._gauge(
+            "connections_used", "Connections to the database in use", lambda: app.records.overview.connections()[0]
+        )
+        self._gauge("connections_most", "Connections that may be in use", lambda: app.records.overview.connections()[1])
         self._gauge("outbox_depth", "Memories that the vector index does not have as they are", lambda: _depth(app))
         self._gauge("model_ready", "1 when the embedding model is loaded", lambda: float(app.embedder.ready))
         loaded = [0.0]

@@ -61,7 +61,7 @@ def journal(visit: Visit) -> Shown:
 def changes(visit: Visit) -> Shown:
     """Say the number of the newest line of the journal, by which the page notices that something changed."""
     with visit.caller() as caller:
-        newest = visit.app.records.newest_line(caller.namespaces())
+        newest = visit.app.records.overview.newest_line(caller.namespaces())
     return Shown("changes.html", {"newest": newest})
 
 
@@ -70,7 +70,7 @@ def health(visit: Visit) -> Shown:
     counted: Counted = visit.run("facets", states=True, **visit.levels)
     facts: int = visit.run("query_facts", limit=1, **visit.levels).total
     may_check = not visit.team_server or visit.asker.current().administers()
-    sizes = dict(sorted(visit.app.records.sizes().items(), key=lambda pair: -pair[1])[:8]) if may_check else {}
+    sizes = dict(sorted(visit.app.records.overview.sizes().items(), key=lambda pair: -pair[1])[:8]) if may_check else {}
     times = {
         "search": _seconds(lambda: visit.run("recall", query="what was decided about the database", limit=5)),
         "page of memories": _seconds(lambda: visit.run("browse", limit=20)),

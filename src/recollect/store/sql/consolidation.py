@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from datetime import date
 from typing import Any
 
@@ -60,8 +61,9 @@ _AGING: Select[Any] = (
 _WEIGH = update(memory).where(memory.c.id == bindparam("this")).values(importance=bindparam("new"))
 
 
-class SqlConsolidation:
-    """The part of `Records` that reads what consolidation looks at."""
+@dataclass(frozen=True, slots=True)
+class Consolidation:
+    """Reads what consolidation looks at."""
 
     _database: Database
 

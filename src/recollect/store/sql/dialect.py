@@ -47,8 +47,6 @@ class Dialect(ABC):
     """
 
     schema: ClassVar[Sequence[str]]  # statements that make what the tables do not declare
-    functions: ClassVar[Sequence[str]] = ()  # those of them that a revision may run again
-    covering: ClassVar[Sequence[str]] = ()  # those of them that spare a look at the rows
     insert: ClassVar[Any]
     reading: ClassVar[Mapping[str, Any]] = {}
 

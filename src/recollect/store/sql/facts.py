@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -24,12 +25,13 @@ PARTS = {"subject", "predicate", "object"}
 _states = memory.c.id == fact.c.memory_id
 
 
-class SqlFacts:
-    """The part of `Records` that reads facts."""
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Reads facts."""
 
     _database: Database
 
-    def facts(self, query: FactQuery, view: View) -> tuple[list[Fact], int]:
+    def find(self, query: FactQuery, view: View) -> tuple[list[Fact], int]:
         """Return one page of what `view` may see and `query` asks for, what held last first, and how many there are."""
         with self._database.reading() as connection:
             wanted = and_(visible(connection, view), *_asked(query, view))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, Final, NamedTuple
@@ -64,18 +65,19 @@ _SWEEP: Final = _Sorting(_UPDATED, False, (_instant, int))
 """The order of what has changed since a listing began: what changes once more comes behind all others."""
 
 
-class SqlListQueries:
-    """The part of `Records` that lists, counts and keeps alive what may be seen."""
+@dataclass(frozen=True, slots=True)
+class Lists:
+    """Lists, counts and keeps alive what may be seen."""
 
     _database: Database
 
-    def list_ids(self, view: View, order: Order, limit: int, offset: int) -> list[int]:
+    def ids(self, view: View, order: Order, limit: int, offset: int) -> list[int]:
         """Return the ids of one page of what `view` may see, in `order`."""
         with self._database.reading() as connection:
             page = _passing(view, order).order_by(*_ORDERS[order].order).limit(limit).offset(offset)
             return list(connection.execute(page, values_of(connection, view)).scalars())
 
-    def list_page(
+    def page(
         self, view: View, order: Order, limit: int, after: str | None = None, offset: int = 0
     ) -> tuple[list[int], str | None]:
         """Return the ids of the page behind the place `after`, or behind `offset`, and the place where it ends.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import Connection, Text, bindparam, delete, func, or_, select
@@ -41,12 +42,13 @@ _TEXTS = select(label.c.memory_id, label.c.position, label.c.value).where(
 )
 
 
-class SqlMoments:
-    """The part of `Records` that looks moments up."""
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Looks moments up."""
 
     _database: Database
 
-    def moments(self, kind: Kind, leads: Collection[str], view: View) -> Sequence[Led]:
+    def find(self, kind: Kind, leads: Collection[str], view: View) -> Sequence[Led]:
         """Return the moments of a kind whose words are among `leads`, of memories that `view` may see.
 
         Of more than an agent could ever be reminded of at once these are those of rules, then of the newest memories.
@@ -55,13 +57,13 @@ class SqlMoments:
             rows = run_visible(connection, _LED_TO, view, kind=str(kind), leads=list(leads))
             return [Led(row.memory_id, row.position, row.is_rule, row.at, row.updated_at) for row in rows]
 
-    def moment_texts(self, places: Iterable[Led]) -> dict[tuple[int, int], str]:
+    def texts(self, places: Iterable[Led]) -> dict[tuple[int, int], str]:
         """Return the text of each of these moments by its memory and its place there."""
         with self._database.reading() as connection:
             rows = connection.execute(_TEXTS, {"ids": list({one.memory_id for one in places})})
             return {(row.memory_id, row.position): row.value for row in rows}
 
-    def rebuild_moments(self) -> None:
+    def rebuild(self) -> None:
         """Derive the rows of all moments again from their labels."""
         with self._database.exclusive() as connection:
             connection.execute(delete(moment))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from heapq import merge
 from itertools import islice
@@ -72,8 +73,9 @@ _ORDERS: Final = {
 }
 
 
-class SqlOverview:
-    """The part of `Records` that shows many memories at once."""
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Shows many memories at once."""
 
     _database: Database
     _counted: CountedViews

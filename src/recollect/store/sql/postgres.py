@@ -78,7 +78,6 @@ class Postgres(Dialect):
         FOR EACH STATEMENT EXECUTE FUNCTION journal_append_only()""",
         *postgres_schema.POSTGRES_SCHEMA,
     )
-    functions = (postgres_schema.INDEXED,)
 
     insert = staticmethod(postgresql.insert)
     reading: ClassVar[Mapping[str, Any]] = {_SNAPSHOT: True, _AS_BYTES: True}

@@ -35,15 +35,15 @@ from recollect.store.entries import Chunk, UnembeddedMemory
 from recollect.store.sql import mapping, store_metadata, tables
 from recollect.store.sql.child_tables import held_memories, mark_embedded, replace_chunks, replace_entities
 from recollect.store.sql.column_types import UtcDateTime
-from recollect.store.sql.consolidation import SqlConsolidation
+from recollect.store.sql.consolidation import Consolidation
 from recollect.store.sql.database import Database
 from recollect.store.sql.dialect import Dialect
 from recollect.store.sql.expressions import Listed, any_of
-from recollect.store.sql.facts import SqlFacts
-from recollect.store.sql.list_queries import SqlListQueries
-from recollect.store.sql.moments import SqlMoments
-from recollect.store.sql.overview import CountedViews, SqlOverview
-from recollect.store.sql.reviews import SqlReviews
+from recollect.store.sql.facts import Facts
+from recollect.store.sql.list_queries import Lists
+from recollect.store.sql.moments import Moments
+from recollect.store.sql.overview import CountedViews, Overview
+from recollect.store.sql.reviews import Reviews
 from recollect.store.sql.statements import count, in_batches, insert_all, select_in
 from recollect.store.sql.tables import memory
 from recollect.store.sql.visibility import (
@@ -117,19 +117,32 @@ def _counting(dialect: Dialect) -> Executable:
 
 
 @dataclass(eq=False)
-class Records(SqlListQueries, SqlMoments, SqlOverview, SqlFacts, SqlConsolidation, SqlReviews):
+class Records:
     """Reads memories and opens transactions that write them.
 
     `clock` dates what is written, `written` is called after each commit that left work.
 
     `model` is what the store must be stamped with for our vectors to be stored; without it that is not looked at.
+
+    What else is read lies with its subject: `lists`, `overview`, `moments`, `facts`, `consolidation` and `reviews`.
     """
 
     _database: Database
     _clock: Callable[[], datetime]
     _written: Callable[[], None]
     _model: Mapping[str, str] | None = None
-    _counted: CountedViews = field(default_factory=CountedViews)
+    lists: Lists = field(init=False)
+    overview: Overview = field(init=False)
+    moments: Moments = field(init=False)
+    facts: Facts = field(init=False)
+    consolidation: Consolidation = field(init=False)
+    reviews: Reviews = field(init=False)
+
+    def __post_init__(self) -> None:
+        counted = CountedViews()
+        self.lists, self.moments, self.facts = Lists(self._database), Moments(self._database), Facts(self._database)
+        self.consolidation = Consolidation(self._database)
+        self.overview, self.reviews = Overview(self._database, counted), Reviews(self._database, counted)
 
     @contextmanager
     def writing(

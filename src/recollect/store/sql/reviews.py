@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final, NamedTuple
 
@@ -74,8 +75,9 @@ def _away(view: View) -> ColumnElement[bool]:
     return memory.c.sensitivity.in_([QUARANTINED + level for level in view.sensitivities])
 
 
-class SqlReviews:
-    """The part of `Records` that reads what waits for a decision."""
+@dataclass(frozen=True, slots=True)
+class Reviews:
+    """Reads what waits for a decision, and what was decided of sources."""
 
     _database: Database
     _counted: CountedViews

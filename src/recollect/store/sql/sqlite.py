@@ -43,7 +43,7 @@ _JOURNAL = tuple(
 _LABELS = "CREATE INDEX ix_label_kind_folded ON label (kind, lower(value), memory_id, value)"
 # Which memories a view sees, how pages of them are sorted and what is counted of them, without a look at the rows.
 _OVERVIEW = (
-    "CREATE INDEX IF NOT EXISTS ix_memory_overview ON memory (namespace_id + 0, created_at, namespace_id, sensitivity, "
+    "CREATE INDEX ix_memory_overview ON memory (namespace_id + 0, created_at, namespace_id, sensitivity, "
     "deleted_at, merged_into, superseded_by, expires_at, review, observed_at, updated_at, importance, fact_type, type, "
     "category, source, author, project, session_id)"
 )
@@ -80,7 +80,6 @@ class Sqlite(Dialect):
     """The `Dialect` of SQLite. One writer at a time writes to the whole file; readers never wait (WAL)."""
 
     schema = (_LABELS, _OVERVIEW, *_JOURNAL, *fts5_schema.SQLITE_SCHEMA)
-    covering = (_OVERVIEW,)
     insert = staticmethod(sqlite.insert)
 
     def __init__(self) -> None:

@@ -39,7 +39,7 @@ DIFFERS: Final = "SELECT " + " OR ".join(
 )
 """Says whether the index is not that of the memories."""
 
-INDEXED: Final = f"""CREATE OR REPLACE FUNCTION memory_indexed() RETURNS trigger LANGUAGE plpgsql
+INDEXED: Final = f"""CREATE FUNCTION memory_indexed() RETURNS trigger LANGUAGE plpgsql
     SET enable_seqscan = off AS $$ DECLARE word text; BEGIN
     IF TG_OP <> 'INSERT' AND {_VISIBLE.format(row="OLD")} THEN
         FOREACH word IN ARRAY tsvector_to_array(OLD.text_vector) LOOP
