@@ -95,6 +95,18 @@ def test_the_newest_version_is_named() -> None:
             "Log level is WARNING in the preproduction environment now.",
             False,
         ),
+        (
+            "how fast must a webhook be answered",
+            "The webhook of Stripe must be answered in 5 seconds.",
+            "The webhook of Adyen must be answered in 9 seconds.",
+            False,
+        ),
+        (
+            "how fast must a webhook be answered",
+            "The webhook of Stripe must be answered in 5 seconds.",
+            "The webhook of Stripe must be answered in 9 seconds.",
+            True,
+        ),
         ("which iOS version is the least", "The least iOS version is 15.", "Dropped iOS 15; the least is 17.", True),
     ],
 )

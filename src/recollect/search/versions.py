@@ -46,6 +46,10 @@ _NOW: Final = re.compile(
 _FIGURES: Final = re.compile(r"[\w.]+")
 _WORD_OR_MARK: Final = re.compile(r"[^\W_](?:[\w'.-]*[^\W_])?|[.,;:!?()]")
 
+_PREPOSITIONS: Final = frozenset({"at", "by", "for", "from", "in", "of", "on", "to", "with"})
+_VERBS: Final = frozenset({"are", "can", "is", "may", "must", "shall", "should", "was", "were", "will"})
+_LONGEST_NAME: Final = 3  # words
+
 
 class Traits(NamedTuple):
     """What is known of a newer and an older memory that answer one question; shares are 0–1, of weights or of words.
@@ -84,6 +88,15 @@ WEIGHTS: Final = Traits(
     other_figures=0.159,
     length=-0.907,
 )
+
+
+class Subject(NamedTuple):
+    """The words of a sentence up to the name in its subject, that name, the verb, and the words after the verb."""
+
+    beginning: tuple[str, ...]
+    name: tuple[str, ...]
+    verb: str
+    predicate: frozenset[str]
 
 
 class Statement(NamedTuple):
@@ -127,6 +140,7 @@ def version_pairs(asked: Asked, rows: Mapping[int, RankingRow], matches: Mapping
         if comparable(rows[new], rows[old], matches[new], matches[old])
         and is_version(traits(asked, rows[new], rows[old], matches[new], matches[old]))
         and not other_subject(asked.text, rows[old].content, rows[new].content)
+        and not same_of_another(rows[old].content, rows[new].content)
     ]
 
 
@@ -218,6 +232,28 @@ def other_subject(question: str, older: str, newer: str) -> bool:
             if named or previous in places[following]:
                 return True
     return False
+
+
+def same_of_another(older: str, newer: str) -> bool:
+    """Say whether two sentences say the same of two subjects, as "The webhook of A must …" beside "… of B must …".
+
+    The name of a subject stands after a preposition and before the verb, and nothing else differs up to there.
+    """
+    before, after = _subject(_in_order(older)), _subject(_in_order(newer))
+    if before is None or after is None:
+        return False
+    alike = (before.beginning, before.verb) == (after.beginning, after.verb) and before.name != after.name
+    return alike and not before.predicate.isdisjoint(after.predicate)
+
+
+def _subject(words: Sequence[str]) -> Subject | None:
+    """Return the subject with which a text begins, None where it names none before its verb."""
+    verb = next((place for place, word in enumerate(words) if word in _VERBS), 0)
+    place = next((place for place in range(verb - 2, 0, -1) if words[place] in _PREPOSITIONS), 0)
+    if not place or verb - place > _LONGEST_NAME + 1:
+        return None
+    predicate = frozenset(word for word in words[verb + 1 :] if word.isalnum() and word not in STOP_WORDS)
+    return Subject(tuple(words[: place + 1]), tuple(words[place + 1 : verb]), words[verb], predicate)
 
 
 def _in_order(text: str) -> list[str]:
