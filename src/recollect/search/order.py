@@ -27,6 +27,7 @@ from recollect.search.signals import Candidates
 
 _ERROR = 0.02  # share of a match: what is closer is ordered by how much of the query it holds, then by its score
 _IN_PERIOD = 0.55  # of what answers a query that names a period, how much is of that period
+_SHARED = 2  # words of two memories about one subject
 _MOST_LOSS = 2.0  # log-odds: a period in which little lies makes no answer of what is about something else
 
 
@@ -87,13 +88,14 @@ def ordered(
     judged = Judged(candidates, matches, scored(matches), answers, fits, _losses(fits, matches))
     order = by_match(judged, query.profile)
     compared = [one for one in order[:FIRST] if judged.answers(one)]
-    pairs = _version_pairs(query.query, judged, compared)
+    asked = versions.Asked(query.query, candidates.found.terms.weights)
+    pairs = versions.version_pairs(asked, candidates.rows, {one: matches[one] for one in compared})
     newer = versions.newer_by_older(pairs, candidates.rows, candidates.authority)
     order = in_order(order, newer, past=versions.asks_past(query.query), fits=judged.fits)
     if not view.superseded:
         summaries = _summaries(judged)
         order, newer = in_order(order, summaries), newer | summaries
-    same = _contradicted(app, judged, order)
+    same = _contradicted(app, judged, order, asked)
     shown = judged.least[False] if least > 0.0 else 0.0
     order = behind(order, _ahead(judged, order, same, shown))
     denied = _disputes(versions.disputed(pairs, candidates.rows, candidates.authority), order)
@@ -193,12 +195,6 @@ def behind(order: Sequence[int], ahead: Mapping[int, Collection[int]]) -> list[i
     return sorted(order, key=lambda one: (max(places[one], last[one]), last[one] > places[one], places[one]))
 
 
-def _version_pairs(question: str, judged: Judged, ids: Sequence[int]) -> list[tuple[int, int]]:
-    """Return the pairs of memories, the older first, that are versions of one statement."""
-    asked = versions.Asked(question, judged.candidates.found.terms.weights)
-    return versions.version_pairs(asked, judged.candidates.rows, {one: judged.matches[one] for one in ids})
-
-
 def _summaries(judged: Judged) -> dict[int, int]:
     """Return for each memory that a summary has replaced that summary, where it is found and answers."""
     links = ((one, judged.candidates.rows[one].superseded_by or 0) for one in judged.matches)
@@ -215,25 +211,34 @@ def _disputes(pairs: Sequence[tuple[int, int]], order: Sequence[int]) -> dict[in
     return found
 
 
-def _contradicted(app: App, judged: Judged, order: Sequence[int]) -> dict[int, tuple[int, ...]]:
-    """Return for each of the first memories what was told of its subject among them, the nearest first."""
-    authority = judged.candidates.authority
+def _contradicted(app: App, judged: Judged, order: Sequence[int], asked: versions.Asked) -> dict[int, tuple[int, ...]]:
+    """Return for each of the first memories what was told of its subject among them, the nearest first.
+
+    Two memories are about one subject where their vectors are near and they share words that carry meaning.
+    """
+    authority, rows = judged.candidates.authority, judged.candidates.rows
     first = [one for one in order if authority[one] is Authority.TOLD][:FIRST]
     known = list(dict.fromkeys([*order[:FIRST], *first]))
     told = tuple(one for one in known if authority[one] is Authority.TOLD)
     if not told or len(told) == len(known):
         return {}
-    if not judged.candidates.query.semantic:  # no vector tells what they are about: all of them answer the query
-        return {one: told for one in known if one not in told}
+    if judged.candidates.query.semantic:
+        cosines = sorted(app.vectors.similarities(known).items(), key=lambda pair: -pair[1])
+        near = [pair for pair, cosine in cosines if cosine >= app.embedder.card.subject]
+    else:  # no vector tells what they are about: all of them answer the query
+        near = [(one, high) for one in known for high in told]
     found: dict[int, tuple[int, ...]] = {}
-    cosines = sorted(app.vectors.similarities(known).items(), key=lambda pair: -pair[1])
-    for pair, cosine in cosines:
-        if cosine < app.embedder.card.subject:
-            break
+    for pair in near:
         low, high = sorted(pair, key=authority.__getitem__)
-        if high in told and low not in told:
+        if high in told and low not in told and _shares_words(asked, rows[low].content, rows[high].content):
             found[low] = (*found.get(low, ()), high)
     return found
+
+
+def _shares_words(asked: versions.Asked, one: str, other: str) -> bool:
+    """Say whether two texts share words that carry meaning: two of them, or all of a shorter text."""
+    words, others = asked.statement(one).said, asked.statement(other).said
+    return len(words & others) >= min(_SHARED, len(words), len(others))
 
 
 def _ahead(
