@@ -26,8 +26,9 @@ import recollect
 from recollect import App, Draft, Query, Settings
 from recollect.domain.search import RankingRow
 from recollect.errors import RecollectError
-from recollect.search import precedence, rank, versions
-from recollect.search.ranking import ranking_of
+from recollect.search import versions
+from recollect.search.hits import ranking_of
+from recollect.search.order import in_order
 from recollect.search.visibility import view_of
 from sets import Clock, Question, Set, caller_of, err, fill, load
 
@@ -72,7 +73,7 @@ def asked_of(app: App, one: Set, question: Question, behind: Mapping[str, Sequen
     found = ranking_of(app, query, view_of(app, query, caller_of(one.name, question.group)))
     matches = {hit.id: hit.match for hit in found.ranked}
     order = tuple(sorted(matches, key=lambda number: -matches[number])[:BEST])
-    rows = {row.id: row for row in found.candidates.ranking_rows if row.id in order}
+    rows = {number: row for number, row in found.candidates.rows.items() if number in order}
     right = frozenset(int(memory) for memory, ids in behind.items() if question.answers.intersection(ids))
     about = versions.Asked(question.text, found.candidates.found.terms.weights)
     pairs = [_pair(about, rows, matches, two, right, question.category) for two in combinations(rows, 2)]
@@ -88,7 +89,7 @@ def _pair(
     right: frozenset[int],
     category: str,
 ) -> Pair | None:
-    old, new = sorted(two, key=lambda number: (rank.dated(rows[number]), number))
+    old, new = sorted(two, key=lambda number: (rows[number].dated_at, number))
     if not versions.comparable(rows[new], rows[old], matches[new], matches[old]):
         return None
     if versions.other_subject(about.text, rows[old].content, rows[new].content):
@@ -123,7 +124,7 @@ def fit(questions: Sequence[Asked]) -> Model:
 def first(one: Asked, model: Model | None) -> bool:
     """Say whether the memory that comes first answers the question, with this model of versions or without any."""
     newer = {pair.older: pair.newer for pair in one.pairs if model and versions.is_version(pair.traits, *model)}
-    order = precedence.in_order(one.order, newer, past=one.past)
+    order = in_order(one.order, newer, past=one.past)
     return bool(order) and order[0] in one.right
 
 

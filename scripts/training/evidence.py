@@ -23,7 +23,7 @@ from others import other_texts, store
 from parents import parents
 from recollect import App, Draft, Query, Settings
 from recollect.domain.search import QuerySignals, Signals
-from recollect.search.features import gather
+from recollect.search.signals import gather
 from recollect.search.visibility import view_of
 from sets import DEPTH, Question, Set, caller_of, err, fill, load, rows_of
 from training.parts import part_of
@@ -181,8 +181,8 @@ def _example(app: App, name: str, question: Question, behind: dict[str, list[str
         group=question.group,
         category=question.category,
         query=candidates.query,
-        found=tuple(candidates.signals.values()),
-        relevant=tuple(right(memory) for memory in candidates.signals),
+        found=tuple(map(candidates.signals_of, candidates.ids)),
+        relevant=tuple(right(memory) for memory in candidates.ids),
         answers=len({memory for memory, ids in behind.items() if question.answers.intersection(ids)}),
         text=question.text,
         vector=None if candidates.vector is None else np.array(candidates.vector),

@@ -12,6 +12,7 @@ import torch
 
 from recollect.domain.search import Signals
 from recollect.engines.fusion import Network, Part, columns, standardised
+from recollect.engines.signal_columns import SignalColumns
 from training.evidence import Example
 
 SEEDS: Final = 4
@@ -107,7 +108,7 @@ def compiled(examples: Sequence[Example], semantic: bool, copies: bool, seed: in
 
 
 def _question(one: Example, weight: float, dice: random.Random) -> Question:
-    known = columns(one.found, one.query)
+    known = columns(SignalColumns.of(one.found), one.query)
     relevant = np.array(one.relevant, dtype=bool)
     best = known["bm25"] + known.get("cosine", np.float32(0))
     order = np.argsort(-best, kind="stable")

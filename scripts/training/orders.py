@@ -22,6 +22,7 @@ import typer
 from recollect.prompt import orders
 from recollect.prompt.neutral import visible
 from recollect.prompt.orders import SCALE, SLOTS, WEIGHTS, features, share
+from recollect.text.sentences import sentences
 
 HERE: Final = Path(__file__).with_name("data") / "orders"
 TARGET: Final = Path(__file__).resolve().parents[2] / "src" / "recollect" / "prompt" / WEIGHTS
@@ -68,7 +69,7 @@ def given(files: Sequence[Path], half: str = "") -> list[list[str]]:
 def _sentences(text: str) -> Iterator[str]:
     escaped = re.sub(r"\\u([0-9a-f]{4})", lambda one: chr(int(one[1], 16)), text).replace("\\n", "\n")
     for line in visible(escaped).split("\n"):
-        yield from (one for one in orders.sentences(line) if len(one.strip()) > 3)
+        yield from (one for one in sentences(line, semicolons=True) if len(one.strip()) > 3)
 
 
 def fit(groups: Sequence[tuple[Sequence[str], float, float]]) -> tuple[np.ndarray, float]:

@@ -24,7 +24,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from recollect.engines.embedding.cards import CARD_FILE, read_card
 from recollect.engines.embedding.tokens import Tokens
-from recollect.search.rank import rarity
+from recollect.search.word_weights import rarity
 from recollect.text.chunk import chunk
 from recollect.text.normalization import fold
 from recollect.text.speaker_names import name_words, transcript_speakers, without_names

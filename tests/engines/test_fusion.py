@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from recollect import Settings
 from recollect.domain.search import ModelCard, NeighbourSignals, QuerySignals, Signals
 from recollect.engines.fusion import MOST_SURE, LearnedFusion, Network, Part, columns, evidence
+from recollect.engines.signal_columns import SignalColumns
 from second_model import NAME, second_model
 from stores import open_app
 
@@ -149,6 +150,11 @@ def fusion() -> LearnedFusion:
     return LearnedFusion()
 
 
+def matches_of(fusion: LearnedFusion, found: Mapping[int, Signals], query: QuerySignals) -> dict[int, float]:
+    """Return the match of each memory of these signals."""
+    return dict(zip(found, fusion.matches(SignalColumns.of(list(found.values())), query).tolist(), strict=True))
+
+
 def shipped() -> dict[str, Any]:
     """Return the coefficients as the file holds them."""
     found: dict[str, Any] = json.loads((files("recollect.engines") / "fusion.json").read_text(encoding="utf-8"))
@@ -176,27 +182,27 @@ def crowd(size: int, cosine: float = 0.12) -> dict[int, Signals]:
 
 def value(found: Mapping[int, Signals], name: str, number: int = 0) -> float:
     """Return one feature of one candidate, the first unless told."""
-    return float(columns(list(found.values()), QUESTION)[name][number])
+    return float(columns(SignalColumns.of(list(found.values())), QUESTION)[name][number])
 
 
 def test_the_fusion_is_what_the_port_promises(fusion: LearnedFusion) -> None:
     """Wiring hands the learned fusion out as the port, with everything the port names."""
     port: LearnedFusion = fusion
     assert {name for name in vars(LearnedFusion) if not name.startswith("_")} == {"asks", "matches"}
-    assert port.matches({}, QUESTION) == {}
+    assert matches_of(port, {}, QUESTION) == {}
 
 
 @pytest.mark.parametrize("name", LEXICAL | SEMANTIC)
 def test_each_feature_as_by_hand(name: str) -> None:
     """For three candidates, one of which only meaning found, each feature is what its name says."""
-    column = columns([ALL, STRANGE, SOME], QUESTION)[name]
+    column = columns(SignalColumns.of([ALL, STRANGE, SOME]), QUESTION)[name]
     assert column.tolist() == pytest.approx((LEXICAL | SEMANTIC)[name], abs=1e-6)
 
 
 @pytest.mark.parametrize("name", EVIDENCE)
 def test_a_query_has_the_best_of_its_candidates(name: str) -> None:
     """What is known of a query is the best that any candidate has, and what the first in order has."""
-    known = columns([ALL, STRANGE, SOME], QUESTION)
+    known = columns(SignalColumns.of([ALL, STRANGE, SOME]), QUESTION)
     found = evidence(known, np.array([1.0, 0.0, 2.0], dtype=np.float32), QUESTION)
     assert found.keys() == EVIDENCE.keys()
     assert found[name].tolist() == pytest.approx([EVIDENCE[name]], abs=1e-6)
@@ -214,7 +220,7 @@ def test_what_asks_for_nothing_remembered_is_told_by_its_text(fusion: LearnedFus
 
 def test_features_come_in_the_order_of_the_candidates() -> None:
     """Each feature has a value for each candidate, float32, in their order."""
-    forth, back = columns([ALL, SOME], QUESTION), columns([SOME, ALL], QUESTION)
+    forth, back = columns(SignalColumns.of([ALL, SOME]), QUESTION), columns(SignalColumns.of([SOME, ALL]), QUESTION)
     assert forth.keys() == LEXICAL.keys() | SEMANTIC.keys()
     for name, column in forth.items():
         assert (column.shape, column.dtype) == ((2,), np.float32)
@@ -223,16 +229,18 @@ def test_features_come_in_the_order_of_the_candidates() -> None:
 
 def test_words_alone_have_no_meaning() -> None:
     """Where meaning was not searched there are no semantic features, so that none can be mistaken for a nought."""
-    assert columns([ALL, SOME], UNEMBEDDED).keys() == LEXICAL.keys()
+    assert columns(SignalColumns.of([ALL, SOME]), UNEMBEDDED).keys() == LEXICAL.keys()
 
 
 def test_features_mean_the_same_in_stores_of_any_size() -> None:
     """The bm25 of the whole query counts 1 however rare the words of a store are, and none counts more."""
     for weight in (3.0, 15.0, 60.0):
         query = replace(QUESTION, weight=weight)
-        assert columns([Signals(bm25=2.2 * weight)], query)["bm25"].tolist() == pytest.approx([1.0])
-        assert columns([Signals(bm25=9.9 * weight)], query)["bm25"].tolist() == pytest.approx([1.0])
-    assert columns([Signals(bm25=20.0)], replace(QUESTION, weight=0.0))["bm25"].tolist() == pytest.approx([0.5])
+        assert columns(SignalColumns.of([Signals(bm25=2.2 * weight)]), query)["bm25"].tolist() == pytest.approx([1.0])
+        assert columns(SignalColumns.of([Signals(bm25=9.9 * weight)]), query)["bm25"].tolist() == pytest.approx([1.0])
+    assert columns(SignalColumns.of([Signals(bm25=20.0)]), replace(QUESTION, weight=0.0))[
+        "bm25"
+    ].tolist() == pytest.approx([0.5])
 
 
 def test_without_a_conversation_nothing_of_one_counts(fusion: LearnedFusion) -> None:
@@ -240,7 +248,7 @@ def test_without_a_conversation_nothing_of_one_counts(fusion: LearnedFusion) -> 
     found = crowd(20) | {99: replace(holding(0.5, 12.0, 0.4), in_session=False)}
     noise = {"questions": 0.9, "questions_before": 0.8, "before": ALL.before, "after": ALL.after, "around": 1.0}
     talking = {number: replace(one, **noise) for number, one in found.items()}
-    assert fusion.matches(talking, QUESTION) == pytest.approx(fusion.matches(found, QUESTION))
+    assert matches_of(fusion, talking, QUESTION) == pytest.approx(matches_of(fusion, found, QUESTION))
 
 
 def test_a_better_candidate_changes_what_is_relative() -> None:
@@ -327,9 +335,9 @@ def test_coefficients_beside_a_card_count_for_its_model_alone(tmp_path: Path, se
     found = {1: Signals(cosine=0.7, bm25=9.0, coverage=1.0, late=0.6, rare=0.5, length=80), 2: Signals(cosine=0.1)}
     query = QuerySignals(words=8, rarest=3.0, unknown=0.0, semantic=True, weight=9.0, size=30)
     with open_app(settings.model_copy(update={"model": NAME, "models_dir": tmp_path / "models"})) as app:
-        flat, usual = app.fusion.matches(found, query), LearnedFusion().matches(found, query)
+        flat, usual = matches_of(app.fusion, found, query), matches_of(LearnedFusion(), found, query)
         without = replace(query, semantic=False)
-        assert app.fusion.matches(found, without) == LearnedFusion().matches(found, without)
+        assert matches_of(app.fusion, found, without) == matches_of(LearnedFusion(), found, without)
     assert flat[1] == pytest.approx(flat[2], abs=0.1)
     assert usual[1] > usual[2] + 0.3
 
@@ -339,10 +347,10 @@ def test_coefficients_beside_a_card_count_for_its_model_alone(tmp_path: Path, se
 def test_a_match_is_between_nought_and_one(found: dict[int, Signals], query: QuerySignals) -> None:
     """Every candidate gets a match of 0–1, whatever was found, and the same one when asked again."""
     fusion = LearnedFusion()
-    matched = fusion.matches(found, query)
+    matched = matches_of(fusion, found, query)
     assert matched.keys() == found.keys()
     assert all(type(one) is float and 0.0 <= one <= 1.0 for one in matched.values())
-    assert fusion.matches(found, query) == matched
+    assert matches_of(fusion, found, query) == matched
 
 
 @quick
@@ -352,7 +360,7 @@ def test_the_order_of_the_candidates_does_not_count(found: dict[int, Signals], q
     shuffled = list(found.items())
     dice.shuffle(shuffled)
     fusion = LearnedFusion()
-    assert fusion.matches(dict(shuffled), query) == pytest.approx(fusion.matches(found, query), abs=1e-4)
+    assert matches_of(fusion, dict(shuffled), query) == pytest.approx(matches_of(fusion, found, query), abs=1e-4)
 
 
 @quick
@@ -365,7 +373,7 @@ def test_without_meaning_no_cosine_counts(found: dict[int, Signals], words: int)
         before, after = replace(one.before, cosine=0.5), replace(one.after, late=0.9)
         blind[number] = replace(one, cosine=0.9, late=None, rare=0.1, before=before, after=after)
     fusion = LearnedFusion()
-    assert fusion.matches(blind, query) == fusion.matches(found, query)
+    assert matches_of(fusion, blind, query) == matches_of(fusion, found, query)
 
 
 @pytest.mark.parametrize("size", [1, 20, 60])
@@ -373,16 +381,16 @@ def test_a_memory_that_waits_for_its_vectors_is_judged_by_words(fusion: LearnedF
     """Where a memory has no vectors yet, its match is the one that words alone give."""
     waiting = replace(holding(0.9, 25.0), cosine=0.0, late=None, rare=None)
     found = crowd(size) | {99: waiting}
-    alone = fusion.matches(found, replace(QUESTION, semantic=False))
-    assert fusion.matches(found, QUESTION)[99] >= alone[99] * 0.999
+    alone = matches_of(fusion, found, replace(QUESTION, semantic=False))
+    assert matches_of(fusion, found, QUESTION)[99] >= alone[99] * 0.999
 
 
 def test_a_name_with_digits_is_never_irrelevant(fusion: LearnedFusion, card: ModelCard) -> None:
     """A memory that holds a rare name of the query as it is written is shown, however little else it shares."""
     query = replace(QUESTION, words=9, unknown=0.8)
     plain, named = near_by(0.1), near_by(0.1, identifier=0.9)
-    assert fusion.matches(crowd(30) | {99: plain}, query)[99] < card.floor
-    assert fusion.matches(crowd(30) | {99: named}, query)[99] >= card.floor
+    assert matches_of(fusion, crowd(30) | {99: plain}, query)[99] < card.floor
+    assert matches_of(fusion, crowd(30) | {99: named}, query)[99] >= card.floor
 
 
 @quick
@@ -392,30 +400,30 @@ def test_a_name_that_is_held_is_never_irrelevant(
 ) -> None:
     """A memory that holds a query of one or two words matches by half at least, whatever else is found."""
     named = replace(one, **{"fuzzy" if guessed else "coverage": 1.0})
-    assert LearnedFusion().matches(others | {99: named}, replace(query, words=words))[99] >= 0.5
+    assert matches_of(LearnedFusion(), others | {99: named}, replace(query, words=words))[99] >= 0.5
 
 
 def test_a_word_of_many_is_no_name(fusion: LearnedFusion) -> None:
     """In a longer query the same weak evidence stays below a half, and half a name counts for little."""
     named = near_by(0.01, coverage=1.0, passage=1.0, phrase=1.0, around=1.0, bm25=0.5)
     others = {number: near_by(0.4) for number in range(1, 30)}
-    assert fusion.matches(others | {99: named}, replace(QUESTION, words=2))[99] >= 0.5
-    assert fusion.matches(others | {99: named}, replace(QUESTION, words=6))[99] < 0.5
+    assert matches_of(fusion, others | {99: named}, replace(QUESTION, words=2))[99] >= 0.5
+    assert matches_of(fusion, others | {99: named}, replace(QUESTION, words=6))[99] < 0.5
     half = replace(named, coverage=0.5, passage=0.5, phrase=0.5, around=0.5)
-    assert fusion.matches(others | {99: half}, replace(QUESTION, words=2))[99] < 0.5
+    assert matches_of(fusion, others | {99: half}, replace(QUESTION, words=2))[99] < 0.5
 
 
 @pytest.mark.parametrize("size", [1, 2, 5, 20, 50, 150])
 def test_unrelated_candidates_stay_below_the_floor(fusion: LearnedFusion, card: ModelCard, size: int) -> None:
     """Where nothing is nearer than unrelated texts are and no word is shared, every match is below the floor."""
     query = replace(QUESTION, rarest=0.0, unknown=1.0)
-    assert max(fusion.matches(crowd(size), query).values()) < card.floor
+    assert max(matches_of(fusion, crowd(size), query).values()) < card.floor
 
 
 @pytest.mark.parametrize("size", [0, 3, 20, 100])
 def test_a_memory_found_by_both_is_far_above_the_floor(fusion: LearnedFusion, card: ModelCard, size: int) -> None:
     """What is near in meaning and holds most words is more likely the answer than not, alone or in a crowd."""
-    matched = fusion.matches(crowd(size) | {999: holding(0.8, 25.0, cosine=0.65)}, replace(QUESTION, unknown=0.0))
+    matched = matches_of(fusion, crowd(size) | {999: holding(0.8, 25.0, cosine=0.65)}, replace(QUESTION, unknown=0.0))
     assert matched[999] > max(0.5, card.floor)
     assert max(matched, key=lambda one: matched[one]) == 999
 
@@ -425,8 +433,10 @@ def test_meaning_alone_and_words_alone_reach_the_floor(fusion: LearnedFusion, ca
     """A memory that shares no word but is much nearer than the rest is found, and so is one that holds the words."""
     query = replace(QUESTION, unknown=0.0)
     for one in (near_by(0.5), holding(0.9, 25.0, cosine=0.12)):
-        assert fusion.matches(crowd(size) | {999: one}, query)[999] >= card.floor
-    assert fusion.matches(crowd(size) | {999: holding(0.9, 25.0)}, replace(query, semantic=False))[999] >= card.floor
+        assert matches_of(fusion, crowd(size) | {999: one}, query)[999] >= card.floor
+    assert (
+        matches_of(fusion, crowd(size) | {999: holding(0.9, 25.0)}, replace(query, semantic=False))[999] >= card.floor
+    )
 
 
 @pytest.mark.parametrize("size", [2, 10, 60])
@@ -437,7 +447,7 @@ def test_both_searchers_beat_one(fusion: LearnedFusion, size: int) -> None:
         902: near_by(0.5),
         903: holding(0.6, 15.0, cosine=0.12),
     }
-    matched = fusion.matches(crowd(size) | found, replace(QUESTION, unknown=0.0))
+    matched = matches_of(fusion, crowd(size) | found, replace(QUESTION, unknown=0.0))
     assert matched[901] > max(matched[902], matched[903])
     assert min(matched[902], matched[903]) > max(one for number, one in matched.items() if number <= size)
 
@@ -447,7 +457,7 @@ def test_both_searchers_beat_one(fusion: LearnedFusion, size: int) -> None:
 def test_more_meaning_never_lowers_a_match(fusion: LearnedFusion, size: int, share: float, bm25: float) -> None:
     """In a crowd, an otherwise equal candidate of higher cosine and late interaction has no lower match."""
     steps = [0.1 + 0.05 * step for step in range(15)]
-    matched = [fusion.matches(crowd(size) | {999: holding(share, bm25, one)}, QUESTION)[999] for one in steps]
+    matched = [matches_of(fusion, crowd(size) | {999: holding(share, bm25, one)}, QUESTION)[999] for one in steps]
     assert matched == sorted(matched)
     assert matched[-1] > matched[0]
 
@@ -457,7 +467,7 @@ def test_more_meaning_never_lowers_a_match(fusion: LearnedFusion, size: int, sha
 def test_more_words_never_lower_a_match(fusion: LearnedFusion, size: int, cosine: float) -> None:
     """In a crowd, an otherwise equal candidate that holds more of the query has no lower match."""
     steps = [(0.1 * step, 3.0 * step) for step in range(1, 11)]
-    matched = [fusion.matches(crowd(size) | {999: holding(*one, cosine)}, QUESTION)[999] for one in steps]
+    matched = [matches_of(fusion, crowd(size) | {999: holding(*one, cosine)}, QUESTION)[999] for one in steps]
     assert matched == sorted(matched)
     assert matched[-1] > matched[0]
 
@@ -466,6 +476,6 @@ def test_more_words_never_lower_a_match(fusion: LearnedFusion, size: int, cosine
 def test_words_alone_grow_with_what_is_held(fusion: LearnedFusion, size: int) -> None:
     """Where meaning was not searched, holding more of the query never counts less."""
     steps = [(0.1 * step, 3.0 * step) for step in range(1, 11)]
-    matched = [fusion.matches(crowd(size) | {999: holding(*one)}, UNEMBEDDED)[999] for one in steps]
+    matched = [matches_of(fusion, crowd(size) | {999: holding(*one)}, UNEMBEDDED)[999] for one in steps]
     assert matched == sorted(matched)
     assert matched[-1] > matched[0]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import product
 
 import pytest
+from test_without_model import cold
 
 from callers import ADA
 from clock import Clock
-from recollect import App, Settings
+from recollect import App, Query, Settings, recall
 from recollect.domain.enums import FactType, ObservationType, Scope, Source
 from recollect.domain.origin import Authority, SaidBy
 from recollect.domain.results import WriteStatus
@@ -324,3 +325,11 @@ def test_versions_of_one_source_deny_nothing(app: App, clock: Clock) -> None:
         assert [(hit.contradicts, hit.older_than) for hit in hits] == [(None, None), (None, ids[1])]
         for one in ids:
             do(app, "forget", id=str(one))
+
+
+def test_notes_that_share_no_words_deny_nothing(app: App) -> None:
+    """While words alone answer, a page about something else does not say otherwise than what a person told."""
+    add(app, "The harbour gate opens at six.")
+    add(app, "A lighthouse needs fresh paint.", PAGE)
+    hits = recall(cold(app), Query(query="harbour lighthouse", min_score=0.0), ADA).hits
+    assert [hit.contradicts for hit in hits] == [None, None]

@@ -13,7 +13,7 @@ from recollect import App, Draft, Get, Query, Recalled, Settings, get_memory, re
 from recollect.domain.enums import Profile, Scope
 from recollect.domain.results import NOTHING
 from recollect.errors import InvalidInput
-from recollect.search.rank import PROFILES, grade
+from recollect.search.scores import PROFILES, grade
 from stores import open_app
 
 if TYPE_CHECKING:

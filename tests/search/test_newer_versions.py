@@ -10,8 +10,8 @@ import pytest
 from ranked_memories import NOW
 from recollect.domain.enums import FactType, ObservationType
 from recollect.domain.search import RankingRow
-from recollect.search.precedence import in_order
-from recollect.search.versions import Asked, asks_past, newer_by_older
+from recollect.search.order import in_order
+from recollect.search.versions import Asked, asks_past, newer_by_older, version_pairs
 from recollect.text.terms import STOP_WORDS, stem, vocabulary
 
 JENKINS, ACTIONS = "We deploy with Jenkins.", "We deploy with GitHub Actions now, Jenkins is gone."
@@ -46,7 +46,9 @@ def newer(
     """Return what is newer, for a question and the matches of the rows."""
     ids = [one.id for one in rows]
     question = Asked(asked, {stem(word): 1.0 for word in asked.split() if word not in STOP_WORDS})
-    return newer_by_older(question, {one.id: one for one in rows}, dict(zip(ids, matches, strict=False)))
+    known = {one.id: one for one in rows}
+    pairs = version_pairs(question, known, dict(zip(ids, matches, strict=False)))
+    return newer_by_older(pairs, known, {one.id: one.authority for one in rows})
 
 
 def test_the_newest_version_is_named() -> None:
@@ -92,6 +94,18 @@ def test_the_newest_version_is_named() -> None:
             "Log level is DEBUG in the integration environment.",
             "Log level is WARNING in the preproduction environment now.",
             False,
+        ),
+        (
+            "how fast must a webhook be answered",
+            "The webhook of Stripe must be answered in 5 seconds.",
+            "The webhook of Adyen must be answered in 9 seconds.",
+            False,
+        ),
+        (
+            "how fast must a webhook be answered",
+            "The webhook of Stripe must be answered in 5 seconds.",
+            "The webhook of Stripe must be answered in 9 seconds.",
+            True,
         ),
         ("which iOS version is the least", "The least iOS version is 15.", "Dropped iOS 15; the least is 17.", True),
     ],

@@ -10,7 +10,7 @@ from callers import ADA
 from clock import Clock
 from recollect import App
 from recollect.domain.origin import SaidBy
-from recollect.search import rank
+from recollect.search.match import STRONG
 from recollect.search.unasked import LEAST, question_of, sure_matches
 from run_operations import OTHER, add, do
 
@@ -64,7 +64,7 @@ def test_a_long_prompt_is_read_at_both_ends() -> None:
 
 def test_one_threshold_decides(app: App) -> None:
     """Shown is what recall finds with a match of a half or more, in its order, and nothing else."""
-    assert LEAST == rank.STRONG == 0.5
+    assert LEAST == STRONG == 0.5
     for content in (TOLD, *NEAR, *OTHERS):
         add(app, content)
     for prompt in (ASKED, "who deploys the billing service?", "when is the branch cut?", "thanks", "run the tests"):

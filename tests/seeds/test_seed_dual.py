@@ -10,7 +10,7 @@ import pytest
 
 from recollect.domain.enums import EntityType
 from recollect.search.budget import printed
-from recollect.search.rank import grade
+from recollect.search.scores import grade
 from seed_doors import Door, House, ids
 
 FOUR = ("fact", "entity", "relationship", "self")

@@ -13,7 +13,7 @@ from recollect import Settings
 from recollect.domain.enums import Concept, ObservationType
 from recollect.domain.results import JournalEntry
 from recollect.domain.verbs import VERBS
-from recollect.search.rank import grade
+from recollect.search.scores import grade
 from seed_doors import ALL_LEVELS, Door, Opening, ids
 
 pytestmark = pytest.mark.slow

@@ -141,6 +141,7 @@ def test_a_later_revision_is_run(empty: Database, tmp_path: Path, monkeypatch: p
     command.check(config)
     with empty.reading() as connection:
         assert connection.execute(text("SELECT name FROM namespace")).scalars().all() == ["user:ada"]
+        assert empty.file is None or schema_faults(connection) == []
 
 
 @pytest.mark.parametrize("found", ["9999", "0004"])

@@ -281,7 +281,8 @@ def _inner_before(text: str) -> list[str]:
     return [part for word in words if len(cut.findall(word)) > 1 for part in cut.findall(word)]
 
 
-ascii_texts = st.text(st.sampled_from(string.printable), max_size=120)
+# without apostrophes: contractions have tests of their own
+ascii_texts = st.text(st.sampled_from(string.printable.replace("'", "")), max_size=120)
 
 
 @quick

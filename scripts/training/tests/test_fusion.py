@@ -18,6 +18,7 @@ import pytest
 
 from recollect.domain.search import QuerySignals, Signals
 from recollect.engines.fusion import Network
+from recollect.engines.signal_columns import SignalColumns
 from recollect.errors import InvalidInput
 from training import __main__ as command
 from training import evidence, fusion
@@ -170,7 +171,7 @@ def test_fit_writes_what_the_fusion_reads(fitted: Fitted) -> None:
         assert not any("cosine" in name or "late" in name for name in less)
     found = [Signals(cosine=0.5, bm25=9.0, coverage=1.0, late=0.5, rare=0.5, length=80), Signals(cosine=0.1)]
     for network, query in ((fused, QUERY), (words, replace(QUERY, semantic=False))):
-        scores = network.scores(found, query)
+        scores = network.scores(SignalColumns.of(found), query)
         assert scores.shape == (2,)
         assert np.isfinite(scores).all()
 

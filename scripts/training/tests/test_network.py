@@ -12,6 +12,7 @@ import pytest
 
 from recollect.domain.search import QuerySignals, Signals
 from recollect.engines.fusion import Network, Part, columns
+from recollect.engines.signal_columns import SignalColumns
 from training import silence
 from training.evidence import Example
 from training.fusion import DEFAULT
@@ -214,4 +215,4 @@ def test_each_set_counts_alike() -> None:
         assert len(questions) == 3 * len([each for each in some if each.found])
     blind = compiled([one], False, True)
     assert not any("cosine" in question.known for question in blind)
-    assert columns(one.found, one.query).keys() > blind[0].known.keys()
+    assert columns(SignalColumns.of(one.found), one.query).keys() > blind[0].known.keys()

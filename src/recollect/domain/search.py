@@ -40,6 +40,11 @@ class RankingRow(Stamped):
     came_from: str | None = None
     review: str | None = None
 
+    @property
+    def dated_at(self) -> datetime:
+        """Return when it was true: when it was observed, else when it was written."""
+        return self.observed_at or self.updated_at
+
 
 class View(MemoryFilters):
     """What one read may see, turned into SQL: only `sensitivities`, and what was replaced only when `superseded`.

@@ -11,8 +11,7 @@ memory answers the query, calibrated on questions that the network was not fitte
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -20,12 +19,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from recollect.domain.search import QuerySignals, Signals
+from recollect.domain.search import QuerySignals
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recollect.engines.embedder import Vector
+    from recollect.engines.signal_columns import Numbers, SignalColumns
 
     Column = NDArray[np.float32]  # float32[n], one value for each candidate
 
@@ -58,21 +58,19 @@ class LearnedFusion:
         """Return the log-odds that a text asks for something remembered; 0 for a vector of another model."""
         return self._asking(vector) if model == self._asking.model else 0.0
 
-    def matches(self, found: Mapping[int, Signals], query: QuerySignals) -> dict[int, float]:
-        """Return for each candidate 0–1: about how often such a candidate answers such a query.
+    def matches(self, found: SignalColumns, query: QuerySignals) -> Numbers:
+        """Return for each candidate 0–1 (float64[n]): about how often such a candidate answers such a query.
 
         A query of at most three words that a memory holds is never called irrelevant, nor is a memory that holds
         a name of the query, with its digits and punctuation, which few others hold.
         """
-        if not found:
-            return {}
-        known = columns(list(found.values()), query)
-        by_words = self._odds("words", known, replace(query, semantic=False))
-        odds = self._odds("fused", known, query) if query.semantic else by_words
-        return {
-            number: max(float(match), _named(one, query, float(match)), _worded(one, float(words)))
-            for (number, one), match, words in zip(found.items(), odds, by_words, strict=True)
-        }
+        if not len(found):
+            return np.zeros(0)
+        known = columns(found, query)
+        by_words = self._odds("words", known, replace(query, semantic=False)).astype(np.float64)
+        odds = self._odds("fused", known, query).astype(np.float64) if query.semantic else by_words
+        least = np.maximum(_named(found, query, odds), _worded(found, by_words))
+        return np.maximum(odds, least)
 
     def _odds(self, network: str, known: Mapping[str, Column], query: QuerySignals) -> Column:
         """Return the probability that each candidate answers the query: float32[n]."""
@@ -152,7 +150,7 @@ class Network:
         parts = {name: Part.read(given[name]) for name in ("own", "talk", "query")}
         return cls(**parts, stretch=float(given["stretch"]))
 
-    def scores(self, found: Sequence[Signals], query: QuerySignals) -> Column:
+    def scores(self, found: SignalColumns, query: QuerySignals) -> Column:
         """Return the log-odds of each candidate: float32[n], calibrated."""
         return self.scores_of(columns(found, query), query)
 
@@ -178,7 +176,7 @@ def standardised(
     return standard
 
 
-def columns(found: Sequence[Signals], query: QuerySignals) -> dict[str, Column]:
+def columns(found: SignalColumns, query: QuerySignals) -> dict[str, Column]:
     """Return every feature of each candidate by name, many of them relative to the other candidates."""
     known = _lexical(found, query) | _surface(found)
     known |= _talk(found, query, known)
@@ -213,62 +211,57 @@ def evidence(known: Mapping[str, Column], order: Column, query: QuerySignals) ->
     return {name: np.full(1, value, dtype=np.float32) for name, value in every.items()}
 
 
-def _lexical(found: Sequence[Signals], query: QuerySignals) -> dict[str, Column]:
-    bm25 = _share(_column(found, lambda one: one.bm25), query)
+def _lexical(found: SignalColumns, query: QuerySignals) -> dict[str, Column]:
+    bm25 = _share(_column(found.bm25), query)
     best = float(bm25.max())
-    held = _column(found, lambda one: max(one.coverage, one.fuzzy))
+    held = _column(found.held)
     return {
         "bm25": bm25,
         "bm25_of_best": bm25 / np.float32(best) if best > 0 else bm25,
         "held": held,
         "held_to_best": held - held.max(),
-        "passage": _column(found, lambda one: one.passage),
-        "phrase": _column(found, lambda one: one.phrase),
-        "rarest": _column(found, lambda one: one.rarest),
-        "identifier": _column(found, lambda one: one.identifier),
+        "passage": _column(found.passage),
+        "phrase": _column(found.phrase),
+        "rarest": _column(found.rarest),
+        "identifier": _column(found.identifier),
         "words": _every(found, min(query.words, 12) / 12),
         "unknown": _every(found, query.unknown),
     }
 
 
-def _surface(found: Sequence[Signals]) -> dict[str, Column]:
-    return {
-        "length": _column(found, lambda one: (math.log1p(one.length) - 5) / 3),
-    }
+def _surface(found: SignalColumns) -> dict[str, Column]:
+    return {"length": _column((np.log1p(found.length) - 5) / 3)}
 
 
-def _talk(found: Sequence[Signals], query: QuerySignals, known: Mapping[str, Column]) -> dict[str, Column]:
+def _talk(found: SignalColumns, query: QuerySignals, known: Mapping[str, Column]) -> dict[str, Column]:
     """Return what a conversation says of a turn; `in_talk` is 1 where there is one, or where a speaker is named."""
-    named = _column(found, lambda one: one.speaker_named)
-    in_session = _column(found, lambda one: one.in_session)
-    before = _share(_column(found, lambda one: one.before.bm25), query)
-    after = _share(_column(found, lambda one: one.after.bm25), query)
-    around = _column(found, lambda one: one.around)
+    named = _column(found.speaker_named)
     features = {
-        "in_talk": np.maximum(in_session, np.float32(named.any())),
+        "in_talk": np.maximum(_column(found.in_session), np.float32(named.any())),
         "speaker_named": named,
         "speaker_not_named": (1 - named) * np.float32(named.any()),
-        "bm25_before": before,
-        "bm25_after": after,
-        "around": np.maximum(around, known["held"]),
-        "questions": _column(found, lambda one: one.questions),
-        "questions_before": _column(found, lambda one: one.questions_before),
+        "bm25_before": _share(_column(found.before_bm25), query),
+        "bm25_after": _share(_column(found.after_bm25), query),
+        "around": np.maximum(_column(found.around), known["held"]),
+        "questions": _column(found.questions),
+        "questions_before": _column(found.questions_before),
         "turn_length": known["length"],
         "turn_held": known["held"],
     }
     if query.semantic:
         features |= {
-            "cosine_before": np.maximum(_column(found, lambda one: one.before.cosine), 0),
-            "cosine_after": np.maximum(_column(found, lambda one: one.after.cosine), 0),
-            "late_near": _column(found, lambda one: max(one.before.late, one.after.late)),
+            "cosine_before": np.maximum(_column(found.before_cosine), 0),
+            "cosine_after": np.maximum(_column(found.after_cosine), 0),
+            "late_near": _column(np.maximum(found.before_late, found.after_late)),
         }
     return features
 
 
-def _semantic(found: Sequence[Signals]) -> dict[str, Column]:
-    cosine = np.maximum(_column(found, lambda one: one.cosine), 0)
-    late = _column(found, lambda one: _estimated(one) if one.late is None else one.late)
-    rare = _column(found, lambda one: _estimated(one) if one.rare is None else one.rare)
+def _semantic(found: SignalColumns) -> dict[str, Column]:
+    cosine = np.maximum(_column(found.cosine), 0)
+    estimated = _estimated(found.cosine)
+    late = _column(np.where(np.isnan(found.late), estimated, found.late))
+    rare = _column(np.where(np.isnan(found.rare), estimated, found.rare))
     return {
         "cosine": cosine,
         "cosine_outstanding": cosine - min(_usual(cosine, _UNRELATED), _NEAR),
@@ -281,9 +274,9 @@ def _semantic(found: Sequence[Signals]) -> dict[str, Column]:
     }
 
 
-def _estimated(one: Signals) -> float:
-    """Estimate the late interaction of a memory whose tokens are not stored yet: about linear in its cosine."""
-    return 0.1 + 0.61 * max(one.cosine, 0.0)
+def _estimated(cosine: Numbers) -> Numbers:
+    """Estimate the late interaction of memories whose tokens are not stored yet: about linear in the cosine."""
+    return 0.1 + 0.61 * np.maximum(cosine, 0.0)
 
 
 def _usual(values: Column, unrelated: float) -> float:
@@ -296,25 +289,24 @@ def _usual(values: Column, unrelated: float) -> float:
     return float(ordered.sum() + (_CROWD - 1 - len(ordered)) * unrelated) / (_CROWD - 1)
 
 
-def _named(one: Signals, query: QuerySignals, match: float) -> float:
-    held = max(one.coverage, one.fuzzy)
-    name = held**4 * (0.5 + 0.5 * match) if query.words <= _NAMING else 0.0
-    return max(name, one.identifier * 0.5 if one.identifier > 0.5 else 0.0)
+def _named(found: SignalColumns, query: QuerySignals, matches: Numbers) -> Numbers:
+    names = found.held**4 * (0.5 + 0.5 * matches) if query.words <= _NAMING else np.zeros(len(found))
+    return np.maximum(names, np.where(found.identifier > 0.5, found.identifier * 0.5, 0.0))
 
 
-def _worded(one: Signals, by_words: float) -> float:
-    """Return the least match of a memory that words alone give `by_words`: all of it where it has no vectors yet.
+def _worded(found: SignalColumns, by_words: Numbers) -> Numbers:
+    """Return the least match of memories to which words alone give `by_words`: all of it for those without vectors.
 
     Else a tenth of it: a memory that holds nearly all the words is shown, however far its meaning seems to be.
     """
-    return by_words if one.late is None and one.cosine == 0.0 else _WORDED * by_words
+    return np.where(np.isnan(found.late) & (found.cosine == 0.0), by_words, _WORDED * by_words)
 
 
-def _column(found: Sequence[Signals], value: Callable[[Signals], float]) -> Column:
-    return np.fromiter((value(one) for one in found), dtype=np.float32, count=len(found))
+def _column(values: Numbers) -> Column:
+    return values.astype(np.float32)
 
 
-def _every(found: Sequence[Signals], value: float) -> Column:
+def _every(found: SignalColumns, value: float) -> Column:
     return np.full(len(found), value, dtype=np.float32)
 
 

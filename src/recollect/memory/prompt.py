@@ -11,11 +11,11 @@ from recollect.domain.enums import POLICIES, Order, Standing
 from recollect.domain.requests import Caller, ForPrompt, Query
 from recollect.domain.results import Memory, Prompt
 from recollect.prompt.fence import fenced, governed_memory
-from recollect.search import rank
 from recollect.search.budget import estimate
 from recollect.search.candidates import reading
-from recollect.search.ranking import ranking_of
+from recollect.search.hits import ranking_of
 from recollect.search.recall import count_use
+from recollect.search.scores import frequency, recency
 from recollect.search.visibility import view_of
 
 _LEADING = (Order.USED, Order.UPDATED, Order.IMPORTANT)
@@ -66,7 +66,7 @@ def most_valuable(memories: Iterable[Memory], places: int, now: datetime) -> lis
     """
     ranked = sorted(
         (one for one in memories if one.standing is not Standing.BURIED),
-        key=lambda one: (one.standing is None, -round(_value(one, now), 2), -rank.frequency(one), -one.id),
+        key=lambda one: (one.standing is None, -round(_value(one, now), 2), -frequency(one), -one.id),
     )
     turns = places // _ROTATING
     first, pool = ranked[: places - turns], ranked[places - turns :][: turns * _POOL]
@@ -79,6 +79,6 @@ def _value(memory: Memory, now: datetime) -> float:
 
     What was stored within the last half day was used in no earlier session.
     """
-    used = rank.frequency(memory) if memory.created_at <= now - _SESSION else 0.0
+    used = frequency(memory) if memory.created_at <= now - _SESSION else 0.0
     lasting = POLICIES[memory.fact_type].lasting
-    return _IMPORTANCE * memory.importance + _LASTING * lasting + _RECENCY * rank.recency(memory, now) + _USE * used
+    return _IMPORTANCE * memory.importance + _LASTING * lasting + _RECENCY * recency(memory, now) + _USE * used

@@ -14,10 +14,10 @@ from recollect.domain.enums import ObservationType
 from recollect.domain.requests import Caller, Query
 from recollect.domain.search import RankingRow, View
 from recollect.errors import ModelMismatch, ModelUnusable
-from recollect.search import rank
 from recollect.search.parse import ParsedQuery, Phrase, parse
 from recollect.search.spelling import expansions, joined_words, short_form_expansions
 from recollect.search.visibility import view_of
+from recollect.search.word_weights import rarity, saturated
 from recollect.store.text.index import Term
 from recollect.store.vectors.index import SCANNED_AWAY
 from recollect.text import short_forms
@@ -140,7 +140,7 @@ def search(app: App, query: ParsedQuery, view: View, limit: int, *, newest: bool
     near = app.vectors.nearest(embedding.vector, view, _CORE) if embedding else {}
     farthest = min(near.values(), default=0.0)
     scores = {
-        one: rank.saturated(bm25.get(one, 0.0)) + max(near.get(one, farthest), 0.0)
+        one: saturated(bm25.get(one, 0.0)) + max(near.get(one, farthest), 0.0)
         for one in dict.fromkeys([*_best(bm25, _CORE), *near, *substrings])
     }
     if newest and len(scores) < FIRST:
@@ -232,7 +232,7 @@ def search_terms(app: App, query: ParsedQuery, view: View) -> SearchTerms:
     telling = _affordable(telling, uses)[:_MOST_TERMS]
     weights: dict[str, float] = {}
     for word in rare:
-        weight = rank.rarity(uses.get(word, 0), size) * certainty(word, word in uses)
+        weight = rarity(uses.get(word, 0), size) * certainty(word, word in uses)
         weights[stem(word)] = max(weights.get(stem(word), 0.0), weight)
     unknown = [word for word in telling if word not in uses]
     joined = {word: phrase for word, phrase in joined.items() if word in stored}

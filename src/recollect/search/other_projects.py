@@ -12,7 +12,7 @@ from recollect.domain.requests import Caller, Query
 from recollect.domain.results import ELSEWHERE, Memory
 from recollect.domain.search import View
 from recollect.prompt.neutral import neutral
-from recollect.search.ranking import ranking_of
+from recollect.search.hits import ranking_of
 from recollect.text import layers
 
 _LOOKED_AT: Final = 100  # hits

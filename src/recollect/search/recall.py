@@ -16,10 +16,11 @@ from recollect.domain.search import View
 from recollect.errors import StoreUnusable
 from recollect.search import budget
 from recollect.search.candidates import reading
-from recollect.search.features import Candidates
+from recollect.search.hits import Ranking, ranking_of
+from recollect.search.order import Ranked
 from recollect.search.other_projects import note_of_hits, widened, with_project
 from recollect.search.passages import LONG, Proximity, best_passage
-from recollect.search.ranking import Ranked, Ranking, ranking_of
+from recollect.search.signals import Candidates
 from recollect.text import layers
 
 _DEEPEST = 500  # hits: nobody reads further page by page

@@ -16,12 +16,12 @@ from recollect.domain.enums import OF_SESSION
 from recollect.domain.requests import Caller, Query
 from recollect.domain.results import Memory
 from recollect.prompt.fence import permitted
-from recollect.search import rank
 from recollect.search.candidates import FIRST, reading
-from recollect.search.ranking import ranking_of
+from recollect.search.hits import ranking_of
+from recollect.search.match import STRONG
 from recollect.text.prompts import added_removed
 
-LEAST: Final = rank.STRONG
+LEAST: Final = STRONG
 """Match (0–1) from which a memory is shown unasked: of these four in five helped, in recordings that chose it."""
 
 _BEGINNING, _ENDING = 700, 300  # characters of a long prompt that say what it wants

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, pairwise
 from typing import Final, NamedTuple
@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from recollect.domain.enums import OF_SESSION
 from recollect.domain.origin import Authority
 from recollect.domain.search import RankingRow
-from recollect.search.rank import coverage, dated
+from recollect.search.word_weights import coverage
 from recollect.text.normalization import fold
 from recollect.text.terms import STOP_WORDS, stem
 from recollect.text.writing_systems import words
@@ -45,6 +45,10 @@ _NOW: Final = re.compile(
 )
 _FIGURES: Final = re.compile(r"[\w.]+")
 _WORD_OR_MARK: Final = re.compile(r"[^\W_](?:[\w'.-]*[^\W_])?|[.,;:!?()]")
+
+_PREPOSITIONS: Final = frozenset({"at", "by", "for", "from", "in", "of", "on", "to", "with"})
+_VERBS: Final = frozenset({"are", "can", "is", "may", "must", "shall", "should", "was", "were", "will"})
+_LONGEST_NAME: Final = 3  # words
 
 
 class Traits(NamedTuple):
@@ -86,6 +90,15 @@ WEIGHTS: Final = Traits(
 )
 
 
+class Subject(NamedTuple):
+    """The words of a sentence up to the name in its subject, that name, the verb, and the words after the verb."""
+
+    beginning: tuple[str, ...]
+    name: tuple[str, ...]
+    verb: str
+    predicate: frozenset[str]
+
+
 class Statement(NamedTuple):
     """What is compared of a text: its stems, its figures, and whether it says of a change."""
 
@@ -115,41 +128,45 @@ def asks_past(query: str) -> bool:
     return bool(_PAST.search(query))
 
 
-def newer_by_older(asked: Asked, rows: Mapping[int, RankingRow], matches: Mapping[int, float]) -> dict[int, int]:
-    """Return for each memory of `matches` (0–1) of which there is a newer version the newest of those.
+def version_pairs(asked: Asked, rows: Mapping[int, RankingRow], matches: Mapping[int, float]) -> list[tuple[int, int]]:
+    """Return the pairs of memories of `matches` (0–1) that are versions of one statement, the older first.
 
-    What has less authority is no newer version.
+    Whoever says them.
     """
+    dated = sorted(matches, key=lambda one: (rows[one].dated_at, one))
+    return [
+        (old, new)
+        for old, new in combinations(dated, 2)
+        if comparable(rows[new], rows[old], matches[new], matches[old])
+        and is_version(traits(asked, rows[new], rows[old], matches[new], matches[old]))
+        and not other_subject(asked.text, rows[old].content, rows[new].content)
+        and not same_of_another(rows[old].content, rows[new].content)
+    ]
+
+
+def newer_by_older(
+    pairs: Iterable[tuple[int, int]], rows: Mapping[int, RankingRow], authority: Mapping[int, Authority]
+) -> dict[int, int]:
+    """Return for each older memory of `pairs` the newest of its versions; one of less authority is none."""
     found: dict[int, int] = {}
-    for old, new in _versions(asked, rows, matches):
-        if rows[new].authority >= rows[old].authority:
-            found[old] = max(found.get(old, new), new, key=lambda one: (dated(rows[one]), one))
+    for old, new in pairs:
+        if authority[new] >= authority[old]:
+            found[old] = max(found.get(old, new), new, key=lambda one: (rows[one].dated_at, one))
     return found
 
 
-def disputed(asked: Asked, rows: Mapping[int, RankingRow], matches: Mapping[int, float]) -> list[tuple[int, int]]:
-    """Return the pairs of `matches` that would be versions of one statement, but come from two sources.
+def disputed(
+    pairs: Iterable[tuple[int, int]], rows: Mapping[int, RankingRow], authority: Mapping[int, Authority]
+) -> list[tuple[int, int]]:
+    """Return those of `pairs` that come from two sources.
 
     At least one of them is from outside: what a project shows of itself is only newer, and whom to believe is told.
     """
-    return [(old, new) for old, new in _versions(asked, rows, matches) if _of_two_sources(rows[old], rows[new])]
-
-
-def _of_two_sources(one: RankingRow, other: RankingRow) -> bool:
-    outside = Authority.OUTSIDE in (one.authority, other.authority)
-    return outside and one.stamp.source != other.stamp.source
-
-
-def _versions(asked: Asked, rows: Mapping[int, RankingRow], matches: Mapping[int, float]) -> Iterator[tuple[int, int]]:
-    """Yield the older and the newer of each two memories that are versions of one statement, whoever says it."""
-    for pair in combinations(matches, 2):
-        old, new = sorted(pair, key=lambda one: (dated(rows[one]), one))
-        if not comparable(rows[new], rows[old], matches[new], matches[old]):
-            continue
-        if not is_version(traits(asked, rows[new], rows[old], matches[new], matches[old])):
-            continue
-        if not other_subject(asked.text, rows[old].content, rows[new].content):
-            yield old, new
+    return [
+        (old, new)
+        for old, new in pairs
+        if Authority.OUTSIDE in (authority[old], authority[new]) and rows[old].stamp.source != rows[new].stamp.source
+    ]
 
 
 def comparable(newer: RankingRow, older: RankingRow, new_match: float, old_match: float) -> bool:
@@ -159,7 +176,7 @@ def comparable(newer: RankingRow, older: RankingRow, new_match: float, old_match
     if older.session_id is not None and older.session_id == newer.session_id:
         return False
     apart = any(one.position is not None or one.type in OF_SESSION for one in (older, newer))
-    return not apart and dated(newer) > dated(older)
+    return not apart and newer.dated_at > older.dated_at
 
 
 def traits(asked: Asked, newer: RankingRow, older: RankingRow, new_match: float, old_match: float) -> Traits:
@@ -215,6 +232,28 @@ def other_subject(question: str, older: str, newer: str) -> bool:
             if named or previous in places[following]:
                 return True
     return False
+
+
+def same_of_another(older: str, newer: str) -> bool:
+    """Say whether two sentences say the same of two subjects, as "The webhook of A must …" beside "… of B must …".
+
+    The name of a subject stands after a preposition and before the verb, and nothing else differs up to there.
+    """
+    before, after = _subject(_in_order(older)), _subject(_in_order(newer))
+    if before is None or after is None:
+        return False
+    alike = (before.beginning, before.verb) == (after.beginning, after.verb) and before.name != after.name
+    return alike and not before.predicate.isdisjoint(after.predicate)
+
+
+def _subject(words: Sequence[str]) -> Subject | None:
+    """Return the subject with which a text begins, None where it names none before its verb."""
+    verb = next((place for place, word in enumerate(words) if word in _VERBS), 0)
+    place = next((place for place in range(verb - 2, 0, -1) if words[place] in _PREPOSITIONS), 0)
+    if not place or verb - place > _LONGEST_NAME + 1:
+        return None
+    predicate = frozenset(word for word in words[verb + 1 :] if word.isalnum() and word not in STOP_WORDS)
+    return Subject(tuple(words[: place + 1]), tuple(words[place + 1 : verb]), words[verb], predicate)
 
 
 def _in_order(text: str) -> list[str]:

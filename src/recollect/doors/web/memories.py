@@ -46,7 +46,6 @@ _PARTS: Final = {
     "trust": "how far it is trusted",
     "frequency": "how often it was used",
     "period": "it is of the time that was asked for",
-    "order": "raised to stand above what it replaces",
 }
 _SEARCHERS: Final = {"meaning": "meaning", "words": "words", "fuzzy": "spelling"}
 

@@ -1,0 +1,81 @@
+"""The signals of a query's candidates as columns, which the fusion reads; an object is made only where it is shown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from recollect.domain.search import NeighbourSignals, Signals
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.float64]  # float64[n], one value for each candidate
+
+_SIDES: Final = ("before", "after")
+_OF_SIDE: Final = tuple(one.name for one in fields(NeighbourSignals))
+_OWN: Final = tuple(one.name for one in fields(Signals) if one.name not in _SIDES)
+
+
+@dataclass(frozen=True, slots=True)
+class SignalColumns:
+    """The fields of `Signals` of n candidates, each as float64[n]; `late` and `rare` are NaN where they are None."""
+
+    cosine: Numbers
+    bm25: Numbers
+    coverage: Numbers
+    fuzzy: Numbers
+    speaker_named: Numbers
+    late: Numbers
+    rare: Numbers
+    passage: Numbers
+    phrase: Numbers
+    around: Numbers
+    before_bm25: Numbers
+    before_cosine: Numbers
+    before_late: Numbers
+    after_bm25: Numbers
+    after_cosine: Numbers
+    after_late: Numbers
+    in_session: Numbers
+    questions: Numbers
+    questions_before: Numbers
+    length: Numbers
+    rarest: Numbers
+    identifier: Numbers
+
+    def __len__(self) -> int:
+        """Return the number of candidates."""
+        return len(self.cosine)
+
+    @classmethod
+    def of(cls, found: Sequence[Signals]) -> SignalColumns:
+        """Return the columns of these signals."""
+        own = {name: np.array([getattr(one, name) for one in found], dtype=np.float64) for name in _OWN}
+        beside = {
+            f"{side}_{name}": np.array([getattr(getattr(one, side), name) for one in found], dtype=np.float64)
+            for side in _SIDES
+            for name in _OF_SIDE
+        }
+        return cls(**own, **beside)
+
+    @property
+    def held(self) -> Numbers:
+        """Return the share (0–1) of the query that each candidate holds, other spellings included."""
+        return np.maximum(self.coverage, self.fuzzy)
+
+    def at(self, places: Sequence[int]) -> SignalColumns:
+        """Return the columns of the candidates at these places."""
+        chosen = np.asarray(places, dtype=np.intp)
+        return SignalColumns(**{one.name: getattr(self, one.name)[chosen] for one in fields(self)})
+
+    def signals(self, place: int) -> Signals:
+        """Return the signals of the candidate at a place."""
+        value = {one.name: float(getattr(self, one.name)[place]) for one in fields(self)}
+        before, after = (NeighbourSignals(*(value.pop(f"{side}_{name}") for name in _OF_SIDE)) for side in _SIDES)
+        late, rare = (None if np.isnan(value[name]) else value[name] for name in ("late", "rare"))
+        exact = {name: bool(value[name]) for name in ("speaker_named", "in_session")} | {"length": int(value["length"])}
+        return Signals(**{**value, "late": late, "rare": rare, **exact, "before": before, "after": after})  # type: ignore[arg-type]

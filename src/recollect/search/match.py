@@ -1,0 +1,51 @@
+"""Match: the probability that a memory answers a query, from which on it answers, and its words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+from recollect.app import App
+from recollect.domain.enums import Certainty
+from recollect.domain.search import View
+from recollect.search.rerank import passages, reranked
+from recollect.search.signals import Candidates
+
+STRONG: Final = 0.5
+"""From this match on more than half of the hits answer their query."""
+
+SURE: Final = 0.7
+"""Of hits with this match more than half answer their query; of those at `STRONG` two in five do."""
+
+LIKELY: Final = 0.2
+
+AS_WELL: Final = 0.65  # of the other's match: both answer the query
+_BESIDE: Final = 0.15  # of the best match: what is worse beside it does not answer
+_BESIDE_NAMED: Final = 0.35  # the same for a query of few words, which names what it wants
+_FEW_WORDS: Final = 3
+
+
+def matches_of(app: App, query: str, view: View, candidates: Candidates) -> tuple[dict[int, float], tuple[str, ...]]:
+    """Return the matches (0–1) of the candidates that are found for any limit, and a note where none was reranked."""
+    core = [place for place, one in enumerate(candidates.ids) if one in candidates.found.core]
+    found = app.fusion.matches(candidates.columns.at(core), candidates.query).tolist()
+    matches = dict(zip((candidates.ids[place] for place in core), found, strict=True))
+    return reranked(app, query, matches, partial(passages, app, view, candidates.vector))
+
+
+def all_matches(app: App, candidates: Candidates, known: Mapping[int, float]) -> dict[int, float]:
+    """Return the matches (0–1) of all candidates; those that are known stay."""
+    found = app.fusion.matches(candidates.columns, candidates.query).tolist()
+    return {**dict(zip(candidates.ids, found, strict=True)), **known}
+
+
+def least_match(app: App, candidates: Candidates, matches: Mapping[int, float]) -> float:
+    """Return the match from which on a memory answers: the model's floor, and not far below the best."""
+    beside = _BESIDE_NAMED if candidates.query.words <= _FEW_WORDS else _BESIDE
+    return max(app.embedder.card.floor, max(matches.values(), default=0.0) * beside)
+
+
+def certainty(match: float) -> Certainty:
+    """Return how sure a hit of a match (0–1) is, in a word."""
+    return Certainty.STRONG if match >= STRONG else Certainty.LIKELY if match >= LIKELY else Certainty.WEAK

@@ -1,0 +1,283 @@
+"""Signals: what is measured of each candidate beside its neighbours, in columns, by which the fusion judges it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from recollect.app import App
+from recollect.domain.fields import MAX_LIMIT
+from recollect.domain.origin import Authority
+from recollect.domain.requests import Query
+from recollect.domain.search import QuerySignals, RankingRow, Signals, View
+from recollect.engines.signal_columns import SignalColumns
+from recollect.search.candidates import Found, SearchTerms, search
+from recollect.search.parse import ParsedQuery, parse
+from recollect.search.passages import Proximity
+from recollect.search.scores import PASSING
+from recollect.search.spelling import best_weight
+from recollect.search.word_weights import rarity, saturated
+from recollect.text.normalization import fold
+from recollect.text.terms import STOP_WORDS, questions, stem
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from recollect.engines.embedder import Vector
+    from recollect.engines.signal_columns import Numbers
+    from recollect.store.vectors.exact import LateInteraction
+
+_WORD = re.compile(r"\w+")
+_FEATURED = 4_000  # characters: enough to see what kind of text it is
+_NAME_PART = 8  # characters
+_PROMISING = 40  # candidates whose texts are read for how close the words stand
+_SUBSTRING = 0.9  # of a share that was found as whole words
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """What was found for a query: the ids of the candidates, in no order, and their signals, in columns."""
+
+    ids: list[int]
+    columns: SignalColumns
+    query: QuerySignals
+    found: Found
+
+    @cached_property
+    def places(self) -> dict[int, int]:
+        """Return the place of each candidate in the columns."""
+        return {one: place for place, one in enumerate(self.ids)}
+
+    @cached_property
+    def authority(self) -> dict[int, Authority]:
+        """Return what each candidate may do unasked."""
+        return {one: self.found.rows[one].authority for one in self.ids}
+
+    @cached_property
+    def unapproved(self) -> frozenset[int]:
+        """Return the candidates that came from outside and that nobody approved."""
+        outside = (one for one, authority in self.authority.items() if authority is Authority.OUTSIDE)
+        return frozenset(one for one in outside if self.found.rows[one].unapproved)
+
+    @cached_property
+    def drafts(self) -> frozenset[int]:
+        """Return the candidates that a hook noted and nobody decided about."""
+        return frozenset(one for one in self.ids if self.found.rows[one].is_draft)
+
+    @property
+    def rows(self) -> Mapping[int, RankingRow]:
+        """Return what ranking needs to know of each candidate, and of its neighbours."""
+        return self.found.rows
+
+    @property
+    def vector(self) -> Vector | None:
+        """Return the query's vector, None where vectors were not searched."""
+        return self.found.embedding.vector if self.found.embedding else None
+
+    def signals_of(self, one: int) -> Signals:
+        """Return the signals of a candidate."""
+        return self.columns.signals(self.places[one])
+
+
+def gather(app: App, query: Query, view: View) -> Candidates:
+    """Parse the query, search for it, and measure each candidate beside its neighbours."""
+    parsed = parse(query.query)
+    limit = query.limit if query.max_tokens is None else MAX_LIMIT  # with a budget all that is relevant is counted
+    found = search(app, parsed, view, limit, newest=least_score(query, view) == 0.0)
+    first = [*found.core, *(two for one in found.core for two in found.neighbours.get(one, ()))]
+    late = _late_interaction(app, found, [one for one in dict.fromkeys(first) if one in found.rows])
+    # By themselves, since only the best of those that are compared take part with several chunks.
+    late |= _late_interaction(app, found, [one for one in found.rows if one not in late])
+    return Candidates(
+        list(found.neighbours), _Measured(parsed, found, late).columns(), _query_signals(app, found), found
+    )
+
+
+def least_score(query: Query, view: View) -> float:
+    """Return the score from which on a hit is shown; 0 asks for the best there is, however little it answers.
+
+    A `min_score` of 0 that nobody gave asks for that only together with a filter.
+    """
+    asked = view.filtered or "min_score" in query.model_fields_set
+    return query.min_score if asked else max(query.min_score, PASSING)
+
+
+class _Measured:
+    """What was found for a query, and columns over all rows: the candidates first, then what only stands beside them.
+
+    `_held` says which stems of the query, by their places in its weights, each row holds: bool[rows, stems].
+    """
+
+    def __init__(self, query: ParsedQuery, found: Found, late: Mapping[int, LateInteraction]) -> None:
+        self._query, self._found, self._late = query, found, late
+        self._count = len(found.neighbours)
+        self._ids = [*found.neighbours, *(one for one in found.rows if one not in found.neighbours)]
+        self._words = {one: frozenset(found.rows[one].words.split()) for one in self._ids}
+        self._stems = _stems_of(found.terms, self._words)
+        self._weights = np.fromiter(found.terms.weights.values(), np.float64, len(found.terms.weights))
+        self._held = np.array(
+            [[stem in self._stems[one] for stem in found.terms.weights] for one in self._ids], dtype=bool
+        ).reshape(len(self._ids), len(self._weights))
+
+    def columns(self) -> SignalColumns:
+        """Return the signals of the candidates."""
+        found, rows, known = self._found, self._found.rows, [self._late.get(one) for one in self._ids]
+        contents = [rows[one].content for one in self._ids]
+        before, after = self._sides()
+        bm25 = _numbers(found.bm25.get(one, 0.0) for one in self._ids)
+        cosine = _numbers(one.cosine if one else 0.0 for one in known)
+        late = _numbers(np.nan if one is None or one.late is None else one.late for one in known)
+        rare = _numbers(np.nan if one is None or one.rare is None else one.rare for one in known)
+        asked = _numbers(questions(text[:_FEATURED]) if "?" in text else 0.0 for text in contents)
+        near = np.zeros((self._count, 2))
+        proximity, promising = Proximity(found.terms.weights), self._promising()
+        for place in range(self._count):
+            if self._ids[place] in promising and self._held[place].any():
+                near[place] = proximity.shares(contents[place])
+        own = slice(self._count)
+        return SignalColumns(
+            cosine=cosine[own],
+            bm25=bm25[own],
+            coverage=self._shares(self._held[own]),
+            fuzzy=_numbers(map(self._fuzzy, self._ids[own])),
+            speaker_named=_numbers(rows[one].speaker in found.speakers for one in self._ids[own]),
+            late=late[own],
+            rare=rare[own],
+            passage=near[:, 0],
+            phrase=near[:, 1],
+            around=self._shares(self._held[own] | _lent(self._held, before) | _lent(self._held, after)),
+            before_bm25=_lent(bm25, before),
+            before_cosine=_lent(cosine, before),
+            before_late=_lent(np.nan_to_num(late), before),
+            after_bm25=_lent(bm25, after),
+            after_cosine=_lent(cosine, after),
+            after_late=_lent(np.nan_to_num(late), after),
+            in_session=((before >= 0) | (after >= 0)).astype(np.float64),
+            questions=asked[own],
+            questions_before=_lent(asked, before),
+            length=_numbers(map(len, contents[own])),
+            rarest=np.minimum((self._held[own] * self._weights).max(axis=1, initial=0.0) / self._rarity, 1.0),
+            identifier=self._identifiers(),
+        )
+
+    def _sides(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the places of what came before and after each candidate in its session, -1 where there is none."""
+        places, rows = {one: place for place, one in enumerate(self._ids)}, self._found.rows
+        sides = np.full((2, self._count), -1, dtype=np.intp)
+        for place, (one, beside) in enumerate(self._found.neighbours.items()):
+            for two in reversed(beside):
+                if two in places:
+                    earlier = (rows[two].position or 0) < (rows[one].position or 0)
+                    sides[0 if earlier else 1, place] = places[two]
+        return sides[0], sides[1]
+
+    def _shares(self, held: NDArray[np.bool]) -> Numbers:
+        """Return the share (0–1) of the query's weight that lies in the stems which each row holds."""
+        total = self._weights.sum()
+        shares: Numbers = (held * self._weights).sum(axis=1) / (total or 1.0)
+        return shares
+
+    def _promising(self) -> frozenset[int]:
+        """Return the candidates that may be among the best, by what is already known of them."""
+        core = [one for one in self._found.neighbours if one in self._found.core]
+        scores = {
+            one: saturated(self._found.bm25.get(one, 0.0)) + (max(near.cosine, near.late or 0.0) if near else 0.0)
+            for one, near in zip(core, map(self._late.get, core), strict=True)
+        }
+        return frozenset(sorted(scores, key=scores.__getitem__, reverse=True)[:_PROMISING])
+
+    @property
+    def _rarity(self) -> float:
+        """Return the weight of a word that one memory holds."""
+        return rarity(1, max(self._found.terms.size, 2))
+
+    def _rarest(self, words: Sequence[str]) -> float:
+        """Return how rare (0–1) the rarest of some words is, beside a word that one memory holds."""
+        weights = self._found.terms.weights
+        return min(max((weights.get(stem(one), 0.0) for one in words), default=0.0) / self._rarity, 1.0)
+
+    def _identifiers(self) -> Numbers:
+        """Return how rare (0–1) the rarest name is that each candidate holds as it is asked for, or in a longer one.
+
+        Names have digits, punctuation or capitals inside; a long word that nobody stored is one within a longer word.
+        """
+        best, rows, known = np.zeros(self._count), self._found.rows, self._found.terms.known
+        for phrase in self._query.identifiers:
+            rare = self._rarest(phrase.words)
+            for place, one in enumerate(self._ids[: self._count]):
+                words = self._words[one]
+                if words.issuperset(phrase.words) and (phrase.text in words or phrase.text in fold(rows[one].content)):
+                    best[place] = max(best[place], rare)
+        for part in (word for word in self._query.words if len(word) >= _NAME_PART and stem(word) not in known):
+            rare = _SUBSTRING * self._rarest([part])
+            for place, one in enumerate(self._ids[: self._count]):
+                if part in rows[one].words:
+                    best[place] = max(best[place], rare)
+        return best
+
+    def _fuzzy(self, one: int) -> float:
+        """Return the share (0–1) of the query that a memory holds, other spellings and parts of words included."""
+        terms, stems, substring = self._found.terms, self._stems[one], self._found.substrings.get(one, 0.0)
+        if not terms.spellings and not substring:
+            return 0.0
+        words = self._words[one]
+        spelt = {stem(word): best_weight(spellings, words, stems) for word, spellings in terms.spellings.items()}
+        share = sum(weight * (1.0 if word in stems else spelt.get(word, 0.0)) for word, weight in terms.weights.items())
+        return max(share / terms.total, substring * _SUBSTRING)
+
+
+def _numbers(values: Iterable[float]) -> Numbers:
+    return np.fromiter(values, np.float64)
+
+
+def _lent(values: NDArray[Any], places: NDArray[np.intp]) -> NDArray[Any]:
+    """Return the values at these places, zeros where a place is -1."""
+    if not len(values):
+        return values
+    found = values[places]
+    found[places < 0] = 0
+    return found
+
+
+def _stems_of(terms: SearchTerms, words: Mapping[int, frozenset[str]]) -> dict[int, frozenset[str]]:
+    """Return which stems of the query, or of other spellings of it, each memory holds."""
+    spelt = (piece for spellings in terms.spellings.values() for one in spellings for piece in one.text.split())
+    asked = terms.weights.keys() | set(map(stem, spelt))
+    first = tuple({one[:1] for one in asked if one})  # no stem begins otherwise than its word
+    every = (word for word in frozenset().union(*words.values()) if word.startswith(first))
+    telling = {word: base for word in every if (base := stem(word)) in asked}
+    return {one: frozenset(telling[word] for word in telling.keys() & held) for one, held in words.items()}
+
+
+def _query_signals(app: App, found: Found) -> QuerySignals:
+    weights, known, embedding = found.terms.weights, found.terms.known, found.embedding
+    return QuerySignals(
+        words=min(len(weights), len(found.text.split())),  # one for a run without spaces
+        rarest=max((weights[one] for one in known), default=0.0),
+        unknown=sum(weight for one, weight in weights.items() if one not in known) / found.terms.total,
+        semantic=found.embedding is not None,
+        weight=sum(weights[one] for one in known),
+        size=found.terms.size,
+        asks=app.fusion.asks(embedding.vector, app.embedder.card.id) if embedding else 0.0,
+    )
+
+
+def _late_interaction(app: App, found: Found, ids: Sequence[int]) -> dict[int, LateInteraction]:
+    """Compare the query's telling tokens with those of every memory of `ids`, the rarer words counting for more."""
+    embedding, weights = found.embedding, found.terms.weights
+    if embedding is None or not ids:
+        return {}
+    words = {place: fold(word[0]) for word in _WORD.finditer(found.text) for place in range(*word.span())}
+    tokens = [words.get(start, "") for start, _ in embedding.spans]
+    telling = [number for number, word in enumerate(tokens) if word and word not in STOP_WORDS]
+    kept = telling or list(range(len(tokens)))
+    rarest = max(weights.values(), default=1.0) or 1.0
+    rarities = [weights.get(stem(tokens[number]), rarest) for number in kept]
+    total = sum(rarities) or 1.0
+    shares = [one / total for one in rarities]
+    return app.vectors.late_interaction(embedding.vector, embedding.tokens[kept], shares, ids)
