@@ -19,7 +19,7 @@ from recollect import Settings
 from recollect.errors import StoreUnusable
 from recollect.store.sql import migrations
 from recollect.store.sql.database import Database, open_file
-from recollect.store.sql.migrations import HEAD, configuration, migrate, revision, upgrade
+from recollect.store.sql.migrations import HEAD, configuration, migrate, revision, schema_faults, upgrade
 from stores import open_app
 
 OPENING = """
