@@ -208,7 +208,7 @@ def _compared(
             page = [row for row in page if len(row[-1]) == vector.nbytes]
             whole = b"".join([row[-1] for row in page])
         # Not `@`: after it BLAS keeps a thread turning that waits for more to do, which costs more than the product.
-        yield page, np.vecdot(as_vector(whole).reshape(len(page), -1), vector)
+        yield page, np.vecdot(as_vector(whole).reshape(len(page), len(vector)), vector)
 
 
 def _stored(connection: Connection, near: Mapping[int, list[tuple[float, int]]]) -> list[tuple[int, bytes]]:
