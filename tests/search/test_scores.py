@@ -22,7 +22,8 @@ quick = hypothesis_settings(deadline=None, database=None)
 def test_the_profiles_are_those_of_the_design() -> None:
     """Each named profile weighs as it is documented, and its weights sum to one."""
     assert set(scores.PROFILES) == set(Profile)
-    balanced, habit, relevance = (scores.PROFILES[name] for name in Profile)
+    balanced, weighted, habit, relevance = (scores.PROFILES[name] for name in Profile)
+    assert weighted == balanced
     assert balanced == scores.Weights(match=0.55, recency=0.20, importance=0.15, trust=0.10)
     assert habit == scores.Weights(match=0.40, recency=0.20, importance=0.30, frequency=0.10)
     assert relevance == scores.Weights(match=1.0)

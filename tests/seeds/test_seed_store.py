@@ -242,6 +242,17 @@ def test_the_best_score_comes_first(door: Door) -> None:
     assert "otter" in hits[0]["content"]
 
 
+def test_the_score_alone_orders_what_is_newer_too(door: Door) -> None:
+    """An important older statement stands before a newer one of little importance, which `recall` puts first."""
+    older = door.store("The deploy runs on Jenkins", importance=1.0, trust=1.0)
+    door.time.pass_days(1)
+    newer = door.store("The deploy no longer runs on Jenkins, it now runs on Buildkite", importance=0.0, trust=0.0)
+    query = "what does the deploy run on?"
+    hits = door.read("search_memories", query=query, min_score=0.0)["memories"]
+    assert [hit["score"] for hit in hits] == sorted((hit["score"] for hit in hits), reverse=True)
+    assert ids({"memories": hits}) == [older, newer]
+
+
 @pytest.mark.parametrize("field", ["content", "title", "subtitle"])
 def test_full_text_covers(door: Door, field: str) -> None:
     """A word that stands in one of the three columns alone is found by its letters there."""

@@ -39,7 +39,7 @@ ConceptWord: TypeAlias = Literal[
 ]
 SensitivityWord: TypeAlias = Literal["public", "private", "secret"]
 SourceWord: TypeAlias = Literal["tool", "hook", "import", "extraction", "compression"]
-ProfileWord: TypeAlias = Literal["balanced", "habit", "relevance"]
+ProfileWord: TypeAlias = Literal["balanced", "weighted", "habit", "relevance"]
 OrderWord: TypeAlias = Literal["newest", "oldest", "updated", "used", "important"]
 OnFoundWord: TypeAlias = Literal["report", "redact", "quarantine"]
 DecisionWord: TypeAlias = Literal["approve", "reject", "always", "never"]
@@ -224,7 +224,7 @@ class Verbs:
         everywhere: bool = False,
         limit: int = 10,
         max_tokens: int | None = None,
-        profile: enums.Profile | ProfileWord = enums.Profile.BALANCED,
+        profile: enums.Profile | ProfileWord = enums.Profile.WEIGHTED,
         min_score: float = 0.35,
     ) -> results.Recalled:
         """Return the memories that answer `query`, best first, each with its score explained part by part."""
@@ -1023,7 +1023,7 @@ class AsyncVerbs:
         everywhere: bool = False,
         limit: int = 10,
         max_tokens: int | None = None,
-        profile: enums.Profile | ProfileWord = enums.Profile.BALANCED,
+        profile: enums.Profile | ProfileWord = enums.Profile.WEIGHTED,
         min_score: float = 0.35,
     ) -> results.Recalled:
         """Return the memories that answer `query`, best first, each with its score explained part by part."""

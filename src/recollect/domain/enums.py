@@ -207,9 +207,14 @@ class Layer(StrEnum):
 
 
 class Profile(StrEnum):
-    """A named set of ranking weights."""
+    """A named set of ranking weights.
+
+    The match orders `balanced` and `relevance`. `weighted`, with the weights of `balanced`, and `habit` are ordered by
+    their scores alone, as the tools `search_memories` and `memory_recall` ask.
+    """
 
     BALANCED = "balanced"
+    WEIGHTED = "weighted"
     HABIT = "habit"
     RELEVANCE = "relevance"
 

@@ -503,6 +503,12 @@ class MemoryStore(Request):
     scope: fields.WriteScope | None = Field(default=None, description="Who shares it")
 
 
+class SearchMemories(Query):
+    """A query whose hits are ordered by their weighted score alone."""
+
+    profile: Profile = Profile.WEIGHTED
+
+
 class MemoryRecall(Query):
     """A query whose whole answer has at most `max_tokens`: a line for each match, then details; habit ranks them."""
 

@@ -50,7 +50,7 @@ VERBS: Final = (
     Verb("recall_compact", requests.CompactQuery, compact.CompactRecalled),
     Verb("forget", requests.Forget, results.Outcome, writes=True, destructive=True, idempotent=True),
     Verb("store_memory", requests.Draft, results.Outcome, writes=True),
-    Verb("search_memories", requests.Query, results.Recalled),
+    Verb("search_memories", requests.SearchMemories, results.Recalled),
     Verb("list_memories", requests.Listing, results.Listed),
     Verb("get_memory", requests.Get, results.Memory),
     Verb("update_memory", requests.Update, results.Outcome, writes=True, destructive=True, idempotent=True),

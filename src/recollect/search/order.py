@@ -22,7 +22,7 @@ from recollect.domain.search import View
 from recollect.search import periods, versions
 from recollect.search.candidates import FIRST
 from recollect.search.match import AS_WELL, LIKELY, SURE, all_matches, least_match
-from recollect.search.scores import PROFILES, Scores, scores_of
+from recollect.search.scores import BY_SCORE, PROFILES, Scores, scores_of
 from recollect.search.signals import Candidates
 
 _ERROR = 0.02  # share of a match: what is closer is ordered by how much of the query it holds, then by its score
@@ -76,8 +76,10 @@ def ordered(
 ) -> list[Ranked]:
     """Order the candidates, the best first; a score of `least` is shown.
 
-    Only those of `matches` are among the first; what a higher limit has found besides comes behind those.
+    Only those of `matches` are among the first; what a higher limit has found besides comes behind those. A profile
+    that is ordered by its scores takes no step after that.
     """
+    by_score = query.profile in BY_SCORE
     period, zone = periods.named_period(query.query, view.now), view.now.tzinfo  # in which the days of a period begin
     days = {one: candidates.rows[one].dated_at.astimezone(zone) for one in candidates.ids} if period else {}
     fits = {one: periods.fit(period, day) for one, day in days.items()} if period else {}
@@ -91,13 +93,14 @@ def ordered(
     asked = versions.Asked(query.query, candidates.found.terms.weights)
     pairs = versions.version_pairs(asked, candidates.rows, {one: matches[one] for one in compared})
     newer = versions.newer_by_older(pairs, candidates.rows, candidates.authority)
-    order = in_order(order, newer, past=versions.asks_past(query.query), fits=judged.fits)
-    if not view.superseded:
-        summaries = _summaries(judged)
-        order, newer = in_order(order, summaries), newer | summaries
+    summaries = {} if view.superseded else _summaries(judged)
+    if not by_score:
+        order = in_order(order, newer, past=versions.asks_past(query.query), fits=judged.fits)
+        order = in_order(order, summaries)
+    newer |= summaries
     same = _contradicted(app, judged, order, asked)
     shown = judged.least[False] if least > 0.0 else 0.0
-    order = behind(order, _ahead(judged, order, same, shown))
+    order = order if by_score else behind(order, _ahead(judged, order, same, shown))
     denied = _disputes(versions.disputed(pairs, candidates.rows, candidates.authority), order)
     denied |= {low: high[0] for low, high in same.items()}
     scores = judged.scores
@@ -110,7 +113,7 @@ def ordered(
         del rest[one.id]
     further = replace(judged, matches=rest, scores=scored(rest))
     order = by_match(further, query.profile)
-    order = behind(order, _ahead(further, order, same, shown))
+    order = order if by_score else behind(order, _ahead(further, order, same, shown))
     return first + [Ranked(one, rest[one], further.scores) for one in order]
 
 
@@ -138,10 +141,10 @@ def _scored(
 def by_match(judged: Judged, profile: Profile) -> list[int]:
     """Order by match, and what that cannot tell apart by what it holds of the query, then by score.
 
-    A match counts less by the `losses` of its log-odds. The profile of habits is ordered by its scores.
+    A match counts less by the `losses` of its log-odds. Some profiles are ordered by their scores alone.
     """
     matches, scores, places = judged.matches, judged.scores.totals, judged.candidates.places
-    if profile is Profile.HABIT:
+    if profile in BY_SCORE:
         return sorted(matches, key=lambda one: (-scores[one], -matches[one], one))
     held = judged.candidates.columns.held
     found: list[int] = []

@@ -39,8 +39,12 @@ class Weights:
     frequency: float = 0.0
 
 
-PROFILES: dict[Profile, Weights] = {
-    Profile.BALANCED: Weights(match=0.55, recency=0.20, importance=0.15, trust=0.10),
+BY_SCORE: Final = frozenset({Profile.WEIGHTED, Profile.HABIT})
+"""The profiles whose hits are ordered by their scores, with no other step."""
+_BALANCED: Final = Weights(match=0.55, recency=0.20, importance=0.15, trust=0.10)
+PROFILES: Final[dict[Profile, Weights]] = {
+    Profile.BALANCED: _BALANCED,
+    Profile.WEIGHTED: _BALANCED,
     Profile.HABIT: Weights(match=0.40, recency=0.20, importance=0.30, frequency=0.10),
     Profile.RELEVANCE: Weights(match=1.0),
 }
