@@ -21,6 +21,8 @@ _DAY = 86_400.0
 _OFTEN = math.log1p(20)
 _OF_PERIOD = 0.1  # of a score: as much as full trust
 
+BY_SCORE: Final = frozenset({Profile.WEIGHTED, Profile.HABIT})
+"""The profiles whose hits are ordered by their scores, with no other step."""
 PERIOD: Final = "period"
 """The part of a score for a memory of the time that the query names."""
 
@@ -39,8 +41,6 @@ class Weights:
     frequency: float = 0.0
 
 
-BY_SCORE: Final = frozenset({Profile.WEIGHTED, Profile.HABIT})
-"""The profiles whose hits are ordered by their scores, with no other step."""
 _BALANCED: Final = Weights(match=0.55, recency=0.20, importance=0.15, trust=0.10)
 PROFILES: Final[dict[Profile, Weights]] = {
     Profile.BALANCED: _BALANCED,
