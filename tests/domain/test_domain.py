@@ -55,7 +55,11 @@ REFUSED: list[tuple[type, dict[str, Any], str]] = [
     (Query, {"text": "x"}, "Unknown parameter: `text`. Allowed: `"),
     (Query, {"query": "x", "limit": 0}, f"Invalid limit: Must be a whole number from 1 to {MAX_LIMIT}"),
     (Query, {"query": "x", "limit": MAX_LIMIT + 1}, f"Invalid limit: Must be a whole number from 1 to {MAX_LIMIT}"),
-    (Query, {"query": "x", "profile": "loud"}, "Invalid profile: Must be `balanced`, `habit`, or `relevance`"),
+    (
+        Query,
+        {"query": "x", "profile": "loud"},
+        "Invalid profile: Must be `balanced`, `weighted`, `habit`, or `relevance`",
+    ),
     (Query, {"query": "x", "min_score": 1.5}, "Invalid min_score: Must be 0.0–1.0"),
     (
         Caller,

@@ -25,7 +25,7 @@ def notes(app: App) -> None:
     remember(app, Draft(content=OTHER, observed_at="2025-06-01"), ADA)
 
 
-@pytest.mark.parametrize("profile", list(Profile))
+@pytest.mark.parametrize("profile", [Profile.BALANCED, Profile.RELEVANCE])
 def test_the_newer_note_leads(app: App, profile: Profile) -> None:
     """It comes first at its own date in every profile, its parts sum to its score, and the older one names it."""
     found = recall(app, Query(query="Which pool mode does PgBouncer run in?", profile=profile), ADA).hits

@@ -227,7 +227,7 @@ class Verbs:
         profile: enums.Profile | ProfileWord = enums.Profile.WEIGHTED,
         min_score: float = 0.35,
     ) -> results.Recalled:
-        """Return the memories that answer `query`, best first, each with its score explained part by part."""
+        """Return the memories that answer `query`, ordered by their weighted scores alone."""
 
     def list_memories(
         self,
@@ -1026,7 +1026,7 @@ class AsyncVerbs:
         profile: enums.Profile | ProfileWord = enums.Profile.WEIGHTED,
         min_score: float = 0.35,
     ) -> results.Recalled:
-        """Return the memories that answer `query`, best first, each with its score explained part by part."""
+        """Return the memories that answer `query`, ordered by their weighted scores alone."""
 
     async def list_memories(
         self,

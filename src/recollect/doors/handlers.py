@@ -9,7 +9,7 @@ from recollect.app import App
 from recollect.domain import calendar
 from recollect.domain.requests import Caller
 from recollect.domain.verbs import BY_NAME, PARTS
-from recollect.memory.aliases import memory_recall, memory_remember, memory_store
+from recollect.memory.aliases import memory_recall, memory_remember, memory_store, search_memories
 from recollect.memory.facts import forget_fact, query_facts, store_fact
 from recollect.memory.forget import forget, memory_forget, purge_expired
 from recollect.memory.inbox import decide, drop_source_rule, inbox, source_rules
@@ -61,7 +61,7 @@ HANDLERS: Final[dict[str, Callable[..., Any]]] = {
         *(answer_turn, note_turn),
         *(list_sessions, show_session, correct_observation),
     )
-} | {"store_memory": remember, "search_memories": recall, "delete_memory": forget, "restore": restore_memory}
+} | {"store_memory": remember, "search_memories": search_memories, "delete_memory": forget, "restore": restore_memory}
 """What runs each verb: a function of the app, the request and the caller."""
 
 

@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from recollect.domain.search import NeighbourSignals, Signals
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     Numbers = NDArray[np.float64]  # float64[n], one value for each candidate
+else:
+    from recollect.engines import arrays as np
 
 _SIDES: Final = ("before", "after")
 _OF_SIDE: Final = tuple(one.name for one in fields(NeighbourSignals))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from recollect.app import App
-from recollect.domain.requests import Caller, Draft, MemoryRecall, MemoryRemember, MemoryStore, Update
+from recollect.domain.requests import Caller, Draft, MemoryRecall, MemoryRemember, MemoryStore, SearchMemories, Update
 from recollect.domain.results import Outcome, Recalled
 from recollect.errors import InvalidInput
 from recollect.memory.remember import remember
@@ -26,6 +26,11 @@ def memory_store(app: App, request: MemoryStore, caller: Caller, *, request_id: 
         raise InvalidInput("content", "Missing content: `memory_store` requires `content` unless it updates an `id`")
     scope = {} if request.scope is None else {"scope": request.scope}
     return remember(app, Draft(**_fields(request), **scope), caller, request_id=request_id)
+
+
+def search_memories(app: App, request: SearchMemories, caller: Caller) -> Recalled:
+    """Return the memories that answer `query`, ordered by their weighted scores alone."""
+    return recall(app, request, caller)
 
 
 def memory_recall(app: App, request: MemoryRecall, caller: Caller) -> Recalled:

@@ -10,9 +10,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
-
-import numpy as np
+from typing import TYPE_CHECKING, NamedTuple
 
 from recollect.app import App
 from recollect.domain.enums import Profile
@@ -24,6 +22,11 @@ from recollect.search.candidates import FIRST
 from recollect.search.match import AS_WELL, LIKELY, SURE, all_matches, least_match
 from recollect.search.scores import BY_SCORE, PROFILES, Scores, scores_of
 from recollect.search.signals import Candidates
+
+if TYPE_CHECKING:
+    import numpy as np
+else:
+    from recollect.engines import arrays as np
 
 _ERROR = 0.02  # share of a match: what is closer is ordered by how much of the query it holds, then by its score
 _IN_PERIOD = 0.55  # of what answers a query that names a period, how much is of that period

@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from recollect.domain.enums import POLICIES, Profile
 from recollect.domain.results import Memory
 from recollect.domain.search import RankingRow
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from recollect.engines.signal_columns import Numbers
+else:
+    from recollect.engines import arrays as np
 
 _DAY = 86_400.0
 _OFTEN = math.log1p(20)

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from recollect.app import App
 from recollect.domain.fields import MAX_LIMIT
 from recollect.domain.origin import Authority
@@ -26,11 +24,14 @@ from recollect.text.normalization import fold
 from recollect.text.terms import STOP_WORDS, questions, stem
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
 
     from recollect.engines.embedder import Vector
     from recollect.engines.signal_columns import Numbers
     from recollect.store.vectors.exact import LateInteraction
+else:
+    from recollect.engines import arrays as np
 
 _WORD = re.compile(r"\w+")
 _FEATURED = 4_000  # characters: enough to see what kind of text it is

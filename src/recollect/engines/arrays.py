@@ -1,0 +1,11 @@
+"""NumPy, imported when its first name is asked for: an agent that lists the tools must not wait for it."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+
+def __getattr__(name: str) -> Any:
+    """Return a name of NumPy."""
+    return getattr(import_module("numpy"), name)
