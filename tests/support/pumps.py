@@ -12,7 +12,7 @@ from pattern_attacks import TooLong, at_most
 
 SHORTEST: Final = 4_000  # characters
 LONGEST: Final = 64_000
-ENOUGH: Final = 0.006  # seconds of processor time that tell how a cost grows
+ENOUGH: Final = 0.03  # seconds of processor time; below it the cache and the allocator decide more than the text
 LOOKS: Final = 4
 MOST: Final = 4.0  # seconds that one reading may take
 WORST: Final = 8.0  # times the cost of a quarter of the text: linear is 4, quadratic is 16
