@@ -49,7 +49,7 @@ RETIRED = re.compile(
     r"\b(\w*_)?([t]wins?|courie[r]|bringin[g]|closenes[s]|erran[d])(_\w+)?\b|\b(Keepin[g]|Brough[t]|Unrea[d])\b"
 )
 RECORDED = re.compile(
-    r"tests/sessions/.*[.](jsonl|md)|scripts/(notes|training/data|data/(answers|stores))/.*[.](jsonl?|txt)"
+    r"tests/sessions/.*[.](jsonl|md)|scripts/(training/data|evaluation/data/(notes|answers|stores))/.*[.](jsonl?|txt)"
 )  # what others wrote
 TESTS = ("tests/", "scripts/training/tests/")
 # Words that hide a noun: how many names and words of docstrings in src may still be them. Only ever lower a number.

@@ -16,7 +16,7 @@ from mcp import Client, StdioServerParameters
 
 from places import ROOT, SCRIPTS
 
-WHEEL = SCRIPTS / "wheel.py"
+WHEEL = SCRIPTS / "costs" / "wheel.py"
 ABSENT = ("torch", "scipy", "transformers", "sentence_transformers", "psycopg", "nvidia", "sklearn", "triton")
 Run = Callable[..., str]
 
