@@ -246,10 +246,10 @@ def violations(root: Path) -> Found:
     nodes = [node for source in sources if source.path.startswith(PACKAGE) for node in source.tree.body]
     ports = {n.name for n in nodes if isinstance(n, ast.ClassDef) and "Protocol" in mentioned(*n.bases)}
     for source in sources:
-        yield from retired(source)
+        yield from (*retired(source), *layout(source))
         yield from proofs(source) if source.path.startswith(TESTS) else sizes(source)
         if source.path.startswith("src/"):
-            yield from (*habits(source, ports), *blind_excepts(source), *imports(source, owners), *layout(source))
+            yield from (*habits(source, ports), *blind_excepts(source), *imports(source, owners))
     yield from circles(sources)
     yield from vague_words(sources)
 

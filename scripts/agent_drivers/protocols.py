@@ -26,6 +26,8 @@ _WAITED: Final = "toolu_waited_"
 """Claude Code's tool that waits for MCP servers, and how the id of its calls begins."""
 _COMMAND: Final = ("command", "cmd")
 _PATH: Final = ("file_path", "filePath", "path")
+SEARCH: Final = "(look for tools)"
+"""The answer by which a model looks for a tool that is not offered yet."""
 
 
 @dataclass(frozen=True)
@@ -336,9 +338,6 @@ class GeminiContents:
     def events(self, whole: Json) -> Iterator[Event]:
         yield "", whole
 
-
-SEARCH: Final = "(look for tools)"
-"""The answer by which a model looks for a tool that is not offered yet."""
 
 DIALECTS: Final[dict[str, Dialect]] = {
     "/messages": AnthropicMessages(),

@@ -39,6 +39,7 @@ BOTH_RIGHT: Final = 0.3  # weight of a pair of which both answer: their order ha
 SURE: Final = 0.36  # from this probability on the newer comes first
 APART: Final = (timedelta(), timedelta(hours=5), timedelta(days=2), timedelta(days=60))
 out = Console(width=120)
+Model = tuple[np.ndarray, float]
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,6 @@ class Asked:
     right: frozenset[int]
     pairs: tuple[Pair, ...]
     past: bool
-
-
-Model = tuple[np.ndarray, float]
 
 
 def asked_of(app: App, one: Set, question: Question, behind: Mapping[str, Sequence[str]]) -> Asked:

@@ -39,6 +39,17 @@ QUERIES = [
     ("bob", "Which roofs did Ann turn green?", "adversarial", [1]),
 ]
 Run = Callable[..., subprocess.CompletedProcess[str]]
+MISTAKES = {
+    "no such folder": ("queries.jsonl", None, "cannot be read: No such file or directory"),
+    "no qrels": ("qrels.tsv", None, "cannot be read: No such file or directory"),
+    "an empty corpus": ("corpus.jsonl", "\n", "is empty"),
+    "queries that are not JSON": ("queries.jsonl", '{"id": "q0"', "line 1: this is not JSON"),
+    "a query without text": ("queries.jsonl", '\n{"id": "q0"}', "line 2: an object with"),
+    "qrels without tabs": ("qrels.tsv", "q0 ann/0 1", "line 1: query id, tab, corpus id is needed"),
+    "an unknown query": ("qrels.tsv", "q0\tann/0\t1\nq99\tann/0\t1", "line 2: queries.jsonl has no query 'q99'"),
+    "an unknown memory": ("qrels.tsv", "q0\tann/77\t1", "line 1: corpus.jsonl has no memory 'ann/77'"),
+    "no answers": ("qrels.tsv", "q0\tann/0\t0", "names no answer"),
+}
 
 
 @pytest.fixture
@@ -233,19 +244,6 @@ def check_calibration(report: dict[str, Any]) -> None:
     suggested = report["suggested"]
     assert 0 < suggested["every set"] == suggested["mean"] <= 1
     assert all(row["kept"] == 1.0 for row in floors if row["floor"] <= suggested["every set"])
-
-
-MISTAKES = {
-    "no such folder": ("queries.jsonl", None, "cannot be read: No such file or directory"),
-    "no qrels": ("qrels.tsv", None, "cannot be read: No such file or directory"),
-    "an empty corpus": ("corpus.jsonl", "\n", "is empty"),
-    "queries that are not JSON": ("queries.jsonl", '{"id": "q0"', "line 1: this is not JSON"),
-    "a query without text": ("queries.jsonl", '\n{"id": "q0"}', "line 2: an object with"),
-    "qrels without tabs": ("qrels.tsv", "q0 ann/0 1", "line 1: query id, tab, corpus id is needed"),
-    "an unknown query": ("qrels.tsv", "q0\tann/0\t1\nq99\tann/0\t1", "line 2: queries.jsonl has no query 'q99'"),
-    "an unknown memory": ("qrels.tsv", "q0\tann/77\t1", "line 1: corpus.jsonl has no memory 'ann/77'"),
-    "no answers": ("qrels.tsv", "q0\tann/0\t0", "names no answer"),
-}
 
 
 @pytest.fixture

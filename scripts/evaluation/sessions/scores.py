@@ -37,6 +37,7 @@ _OLD: Final = re.compile(r"supersed|outdated|replaced|obsolete|older", re.IGNORE
 
 Same = Callable[[str, str], bool]
 """Says whether a memory's text says the same lesson."""
+Part = tuple[dict[str, float | None], dict[str, list[Any]]]
 
 
 class SaysTheSame:
@@ -94,9 +95,6 @@ def score(one: SessionSet, played: Played, same: Same, count: Callable[[str], in
         "tokens most": max(sizes, default=0),
     }
     return scores
-
-
-Part = tuple[dict[str, float | None], dict[str, list[Any]]]
 
 
 def _share(part: float, whole: float) -> float | None:
