@@ -24,25 +24,23 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from agent_crowd import Crowd, check_crowd
+from chroma_process import ChromaProcess
+from clock import Clock as StoreClock
+from daemon_place import Place, open_place
+from killed_owners import kill_writers
+from killed_withdrawals import kill_withdrawals
+from model_moves import kill_movers, make_stage
+from paired_stores import compare, two_stores
+from poisoned_store import check_repair
+from postgres import ADDRESS, Postgres
+from random_calls import judged
+from random_team_calls import judged_team
+from recollect import Settings
+from replica_faults import Load, check, deployed, kill_parts
+from stores import make_migrated, open_app
+
 TESTS = Path(__file__).parents[1] / "tests"
-sys.path.insert(0, str(TESTS / "support"))
-
-from agent_crowd import Crowd, check_crowd  # noqa: E402 - they are no package
-from chroma_process import ChromaProcess  # noqa: E402
-from clock import Clock as StoreClock  # noqa: E402
-from daemon_place import Place, open_place  # noqa: E402
-from killed_owners import kill_writers  # noqa: E402
-from killed_withdrawals import kill_withdrawals  # noqa: E402
-from model_moves import kill_movers, make_stage  # noqa: E402
-from paired_stores import compare, two_stores  # noqa: E402
-from poisoned_store import check_repair  # noqa: E402
-from postgres import ADDRESS, Postgres  # noqa: E402
-from random_calls import judged  # noqa: E402
-from random_team_calls import judged_team  # noqa: E402
-from recollect import Settings  # noqa: E402
-from replica_faults import Load, check, deployed, kill_parts  # noqa: E402
-from stores import make_migrated, open_app  # noqa: E402
-
 WRITERS, MOVES, MEMORIES = 24, 2, 120
 WITHDRAWALS, HONEST, POISONED = 24, 300, 30
 AGENTS, CALLS, KILLS = 20, 100, 3

@@ -36,6 +36,11 @@ PATIENCE: Final = 120.0  # seconds for a process to answer
 REPLICAS: Final = ("recollect-1", "recollect-2")
 SAID: Final = "Tuesday mornings"
 out = Console()
+DEPLOY, UPKEEP = "docs/deploy.md", "docs/deploy/upkeep.md"
+KNOWN: Final = frozenset(
+    "cd mkdir umask printf export recollect docker kubectl pip chroma psql pg_dump pg_restore dropdb createdb".split()
+)
+"""The programs that the pages call. An assignment before one, or alone, is known too."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,6 @@ class Block:
     why: str = ""
 
 
-DEPLOY, UPKEEP = "docs/deploy.md", "docs/deploy/upkeep.md"
 BLOCKS: Final = (
     Block(DEPLOY, "agents, command line", why="a drawing"),
     Block(DEPLOY, "cd docs/deploy", ("machine",)),
@@ -69,10 +73,6 @@ BLOCKS: Final = (
     Block(UPKEEP, "docker compose exec -T postgres pg_dump", ("machine",)),
 )
 AFTER: Final = Block("(after all of it)", "recollect recall when do we ship", ("bob",))
-KNOWN: Final = frozenset(
-    "cd mkdir umask printf export recollect docker kubectl pip chroma psql pg_dump pg_restore dropdb createdb".split()
-)
-"""The programs that the pages call. An assignment before one, or alone, is known too."""
 
 
 def blocks(page: str) -> list[str]:

@@ -175,7 +175,7 @@ def module(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], ModuleTy
     before = set(sys.modules)
     yield importlib.import_module
     for name in set(sys.modules) - before:
-        if Path(getattr(sys.modules[name], "__file__", None) or "").parent == SCRIPTS:
+        if Path(getattr(sys.modules[name], "__file__", None) or "").is_relative_to(SCRIPTS):
             del sys.modules[name]
 
 

@@ -16,6 +16,34 @@ from recollect.private_files import write_private
 from recollect.projects import find_project
 
 API = "github.com/acme/api"
+SPELLINGS = [
+    "git@github.com:acme/api.git",
+    "git@GitHub.com:Acme/API.git",
+    "https://github.com/ACME/api.GIT",
+    "https://www.github.com/acme/api/",
+    "ssh://git@ssh.github.com:443/acme/api.git",
+    "ssh://git@github.com.:22//acme/api",
+    "git+ssh://git@github.com/acme/api.git",
+    "https://ada@github.com:443/acme//api",
+]
+HOSTILE = {
+    "core.fsmonitor": "{command}",
+    "core.sshCommand": "{command}",
+    "core.pager": "{command}",
+    "pager.remote": "{command}",
+    "pager.config": "{command}",
+    "core.hooksPath": "{folder}",
+    "credential.helper": "!{command}",
+    "core.gitProxy": "{command}",
+    "core.askPass": "{command}",
+    "core.editor": "{command}",
+    "core.alternateRefsCommand": "{command}",
+    "alias.remote": "!{command}",
+    "alias.config": "!{command}",
+    "remote.origin.uploadpack": "{command}",
+    "remote.origin.vcs": "ext",
+}
+ADDRESSES = ["ext::sh -c {command}", "ssh://-oProxyCommand={command}/x", "-oProxyCommand={command}:x/y", "git@-x:a/b"]
 
 
 @pytest.fixture
@@ -48,18 +76,6 @@ def repository(folder: Path, address: str = "", name: str = "origin") -> Path:
 def name_of(folder: Path, home: Path | None = None) -> str:
     git._known.clear()
     return find_project(folder, home).name
-
-
-SPELLINGS = [
-    "git@github.com:acme/api.git",
-    "git@GitHub.com:Acme/API.git",
-    "https://github.com/ACME/api.GIT",
-    "https://www.github.com/acme/api/",
-    "ssh://git@ssh.github.com:443/acme/api.git",
-    "ssh://git@github.com.:22//acme/api",
-    "git+ssh://git@github.com/acme/api.git",
-    "https://ada@github.com:443/acme//api",
-]
 
 
 @pytest.mark.parametrize("address", SPELLINGS)
@@ -181,26 +197,6 @@ def test_without_git_the_configuration_is_read(user: Path, tmp_path: Path, monke
         (here / "git").chmod(0o755)
         assert name_of(here) == API
     assert not (here / "started").exists()
-
-
-HOSTILE = {
-    "core.fsmonitor": "{command}",
-    "core.sshCommand": "{command}",
-    "core.pager": "{command}",
-    "pager.remote": "{command}",
-    "pager.config": "{command}",
-    "core.hooksPath": "{folder}",
-    "credential.helper": "!{command}",
-    "core.gitProxy": "{command}",
-    "core.askPass": "{command}",
-    "core.editor": "{command}",
-    "core.alternateRefsCommand": "{command}",
-    "alias.remote": "!{command}",
-    "alias.config": "!{command}",
-    "remote.origin.uploadpack": "{command}",
-    "remote.origin.vcs": "ext",
-}
-ADDRESSES = ["ext::sh -c {command}", "ssh://-oProxyCommand={command}/x", "-oProxyCommand={command}:x/y", "git@-x:a/b"]
 
 
 @pytest.mark.parametrize("address", ["https://github.com/acme/api", *ADDRESSES])

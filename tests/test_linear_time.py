@@ -73,17 +73,70 @@ from recollect.transfer.formats import FORMATS
 pytestmark = pytest.mark.slow
 
 Reader = Callable[[str], object]
+AT = datetime(2026, 5, 7, 12, tzinfo=UTC)
+TOKENS = Tokens.read(DEFAULT_MODEL / "tokenizer.json")
+QUERY = passages.Proximity({"aa": 1.0, "word": 2.0, "deploy": 3.0})
+TEXT: dict[str, Reader] = {
+    "terms": lambda text: terms.keywords_and_words(Draft(content=f"a{text}"), "title"),
+    "parts of names": terms.parts,
+    "topics": terms.topic_words,
+    "spellings": lambda text: terms.spellings([text]),
+    "questions": terms.questions,
+    "language": languages.is_english,
+    "fold": normalization.fold,
+    "words for a model": writing_systems.in_words,
+    "runs": lambda text: writing_systems.runs(normalization.fold(text)),
+    "cut": lambda text: writing_systems.cut(text, 10_000),
+    "index": lambda text: [normalization.same_in_index(one) for one in normalization.stretches(text)],
+    "entities": entities.entities,
+    "names in prose": lambda text: list(proper_names.names(text)),
+    "speakers": speaker_names.transcript_speakers,
+    "words of a name": speaker_names.words_of,
+    "without names": lambda text: speaker_names.without_names(text, ["Ann Lee"]),
+    "title": layers.title,
+    "abstract": layers.abstract,
+    "overview": layers.overview,
+    "sentences": sentences.sentences,
+    "sentences and clauses": lambda text: sentences.sentences(text, semicolons=True),
+    "chunks": lambda text: chunk.chunk(text, TOKENS.spans(text), 128, 16),
+    "tokens": TOKENS.count,
+    "tokenized": lambda text: TOKENS.tokenized([text], 256),
+    "added to prompts": prompts.added_removed,
+    "typed": prompts.is_typed,
+    "reported": prompts.reported,
+}
+SEARCH: dict[str, Reader] = {
+    "query": parse.parse,
+    "period": lambda text: periods.named_period(text, AT),
+    "moment in words": lambda text: typed_dates.named_moment(text, AT),
+    "everything": everything.asks_for_everything,
+    "kind asked for": everything.kind_asked_for,
+    "question of a prompt": unasked.question_of,
+    "past": versions.asks_past,
+    "statement": lambda text: versions.Asked("a", {}).statement(text),
+    "passage": lambda text: passages.best_passage(text, QUERY, None),
+    "shares": QUERY.shares,
+    "estimate": budget.estimate,
+    "quoted": fts5.quoted,
+    "misspelling": lambda text: spelling.likelihood(text[:64], text[1:65]),
+}
+MEMORY: dict[str, Reader] = {
+    "same": lambda text: likeness.same(text, text + "a"),
+    "says all": lambda text: likeness.says_all(text, text[: len(text) // 2]),
+    "merged": lambda text: likeness.merged(text[: len(text) // 2], text[len(text) // 2 :]),
+    "grounded": lambda text: grounding.is_grounded(text[:500], text),
+    "quoted in a summary": lambda text: condense.cited(text),
+    "with an overview": lambda text: condense.with_overview(text, "a"),
+    "retitled": lambda text: condense.retitled(text, {"a": "b"}),
+}
+SHORTER = dict.fromkeys(SEARCH, MAX_QUERY)
+"""How long the text of a reader may be at most, where that is less."""
 
 
 class Reply(BaseModel):
     """What a language model is asked for."""
 
     a: str
-
-
-AT = datetime(2026, 5, 7, 12, tzinfo=UTC)
-TOKENS = Tokens.read(DEFAULT_MODEL / "tokenizer.json")
-QUERY = passages.Proximity({"aa": 1.0, "word": 2.0, "deploy": 3.0})
 
 
 def quietly(reader: Callable[..., object], *refusals: type[Exception]) -> Reader:
@@ -149,35 +202,6 @@ def prompted(text: str) -> object:
     return notes.observe(one, trail.Trail()).notes, statements.said(one.text)
 
 
-TEXT: dict[str, Reader] = {
-    "terms": lambda text: terms.keywords_and_words(Draft(content=f"a{text}"), "title"),
-    "parts of names": terms.parts,
-    "topics": terms.topic_words,
-    "spellings": lambda text: terms.spellings([text]),
-    "questions": terms.questions,
-    "language": languages.is_english,
-    "fold": normalization.fold,
-    "words for a model": writing_systems.in_words,
-    "runs": lambda text: writing_systems.runs(normalization.fold(text)),
-    "cut": lambda text: writing_systems.cut(text, 10_000),
-    "index": lambda text: [normalization.same_in_index(one) for one in normalization.stretches(text)],
-    "entities": entities.entities,
-    "names in prose": lambda text: list(proper_names.names(text)),
-    "speakers": speaker_names.transcript_speakers,
-    "words of a name": speaker_names.words_of,
-    "without names": lambda text: speaker_names.without_names(text, ["Ann Lee"]),
-    "title": layers.title,
-    "abstract": layers.abstract,
-    "overview": layers.overview,
-    "sentences": sentences.sentences,
-    "sentences and clauses": lambda text: sentences.sentences(text, semicolons=True),
-    "chunks": lambda text: chunk.chunk(text, TOKENS.spans(text), 128, 16),
-    "tokens": TOKENS.count,
-    "tokenized": lambda text: TOKENS.tokenized([text], 256),
-    "added to prompts": prompts.added_removed,
-    "typed": prompts.is_typed,
-    "reported": prompts.reported,
-}
 GATE: dict[str, Reader] = {
     "gate": quietly(lambda text: gate.clear(Draft(content=f"a{text}"))),
     "gate of a title": quietly(
@@ -198,21 +222,6 @@ PROMPT: dict[str, Reader] = {
     "told to a model": chat.said_of,
     "reply of a model": lambda text: chat.read(Reply, text),
 }
-SEARCH: dict[str, Reader] = {
-    "query": parse.parse,
-    "period": lambda text: periods.named_period(text, AT),
-    "moment in words": lambda text: typed_dates.named_moment(text, AT),
-    "everything": everything.asks_for_everything,
-    "kind asked for": everything.kind_asked_for,
-    "question of a prompt": unasked.question_of,
-    "past": versions.asks_past,
-    "statement": lambda text: versions.Asked("a", {}).statement(text),
-    "passage": lambda text: passages.best_passage(text, QUERY, None),
-    "shares": QUERY.shares,
-    "estimate": budget.estimate,
-    "quoted": fts5.quoted,
-    "misspelling": lambda text: spelling.likelihood(text[:64], text[1:65]),
-}
 DOMAIN: dict[str, Reader] = {
     "draft": quietly(lambda text: Draft(content=text, title=text, overview=text)),
     "tags": quietly(lambda text: Draft(content="a", tags=text)),
@@ -226,15 +235,6 @@ DOMAIN: dict[str, Reader] = {
     "action": lambda text: moments.read("run make te*st* !--dry-*").fits(moments.Action(text)),
     "stars of a moment": lambda text: moments.read("run a*a*a*a*a*a*a*b*c").fits(moments.Action(text)),
     "origin": lambda text: (host_of(text), read_also(text, text)),
-}
-MEMORY: dict[str, Reader] = {
-    "same": lambda text: likeness.same(text, text + "a"),
-    "says all": lambda text: likeness.says_all(text, text[: len(text) // 2]),
-    "merged": lambda text: likeness.merged(text[: len(text) // 2], text[len(text) // 2 :]),
-    "grounded": lambda text: grounding.is_grounded(text[:500], text),
-    "quoted in a summary": lambda text: condense.cited(text),
-    "with an overview": lambda text: condense.with_overview(text, "a"),
-    "retitled": lambda text: condense.retitled(text, {"a": "b"}),
 }
 SESSIONS: dict[str, Reader] = {
     "prompt": prompted,
@@ -296,8 +296,6 @@ FILES: dict[str, Reader] = {
     "page": page_words.shown,
     "code of a page": page_words.coded,
 }
-SHORTER = dict.fromkeys(SEARCH, MAX_QUERY)
-"""How long the text of a reader may be at most, where that is less."""
 READERS = TEXT | GATE | PROMPT | SEARCH | DOMAIN | MEMORY | SESSIONS | FILES
 
 

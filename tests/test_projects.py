@@ -10,6 +10,15 @@ from recollect import Settings
 from recollect.errors import InvalidInput
 from recollect.projects import find_project, set_project
 
+CONFIGS = [
+    "",
+    "[remote",
+    '[remote "origin"]\n\tfetch = x\n',
+    '[remote "o"]\nurl = ://\n',
+    '[remote "o"]\nurl = ~nobody-here/x\n',
+    "\0\xff",
+]
+
 
 def make_checkout(folder: Path, *remotes: tuple[str, str]) -> Path:
     """Make what git makes: a folder with a `.git` and these remotes."""
@@ -140,16 +149,6 @@ def test_a_file_that_says_nothing_is_an_error(tmp_path: Path, text: str, said: s
     (tmp_path / ".recollect.toml").write_text(text, encoding="utf-8")
     with pytest.raises(InvalidInput, match=said):
         find_project(tmp_path)
-
-
-CONFIGS = [
-    "",
-    "[remote",
-    '[remote "origin"]\n\tfetch = x\n',
-    '[remote "o"]\nurl = ://\n',
-    '[remote "o"]\nurl = ~nobody-here/x\n',
-    "\0\xff",
-]
 
 
 @pytest.mark.parametrize("config", CONFIGS)

@@ -10,8 +10,8 @@ from typing import Final
 import typer
 from rich.markup import escape
 
+from evaluation.sets import err
 from recollect.errors import RecollectError
-from sets import err
 from training import (
     adapter,
     conversations,

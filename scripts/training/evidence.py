@@ -19,13 +19,13 @@ import typer
 from rich.progress import track
 
 import recollect
-from others import other_texts, store
-from parents import parents
+from evaluation.others import other_texts, store
+from evaluation.parents import parents
+from evaluation.sets import DEPTH, Question, Set, caller_of, err, fill, load, rows_of
 from recollect import App, Draft, Query, Settings
 from recollect.domain.search import QuerySignals, Signals
 from recollect.search.signals import gather
 from recollect.search.visibility import view_of
-from sets import DEPTH, Question, Set, caller_of, err, fill, load, rows_of
 from training.parts import part_of
 
 T = TypeVar("T")

@@ -16,9 +16,9 @@ import torch
 import typer
 from rich.console import Console
 
+from evaluation.sets import load
 from recollect import Settings
 from recollect.engines.fusion import Network
-from sets import load
 from training import network
 from training.evidence import Limits, examples_of
 from training.fusion import target_of

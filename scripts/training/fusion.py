@@ -18,12 +18,12 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-import plot
+from evaluation import plot
+from evaluation.sets import DEPTH, err, load, measures
 from recollect import Settings
 from recollect.engines.embedding import find_model, open_embedder
 from recollect.engines.fusion import FUSION, Network, Part
 from recollect.errors import InvalidInput
-from sets import DEPTH, err, load, measures
 from training import asking, network, reliability, silence
 from training.evidence import FOREIGN, Example, Limits, examples_of, recalls
 from training.network import FUSED, LEXICAL, ROUNDS, SEEDS, Inputs, Question, averaged, compiled, plain

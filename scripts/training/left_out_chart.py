@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-import plot
+from evaluation import plot
 
 SYSTEMS = ("words", "vectors", "rank fusion", "mix", "network")
 COLOURS = ("#999999", "#56B4E9", "#E69F00", "#009E73", "#0072B2")

@@ -22,6 +22,7 @@ from rich.progress import track
 from safetensors.numpy import load_file, save_file
 from transformers import AutoModel, AutoTokenizer
 
+from evaluation.sets import Question, Set, err, load, rows_of
 from recollect.engines.embedding.cards import CARD_FILE, read_card
 from recollect.engines.embedding.tokens import Tokens
 from recollect.search.word_weights import rarity
@@ -29,7 +30,6 @@ from recollect.text.chunk import chunk
 from recollect.text.normalization import fold
 from recollect.text.speaker_names import name_words, transcript_speakers, without_names
 from recollect.text.terms import STOP_WORDS, stem
-from sets import Question, Set, err, load, rows_of
 from training import adapter, base
 from training.adapter import Group
 from training.parts import part_of

@@ -19,6 +19,19 @@ from recollect.store.sql.tables import journal
 
 ODD = ("a/b c", "Ärger 北京 🚢", "-rf", "%_\\'\"; DROP TABLE token;--", "../..", "user:ada", "accounts", "x" * 200)
 """Names that are text like any other."""
+FORGED = {
+    "user eve": "UPDATE account SET admin = true WHERE name = 'eve'",
+    "user mallory": "INSERT INTO account (name, admin, created_at) SELECT 'mallory', true, created_at FROM account "
+    "WHERE name = 'eve'",
+    "role crew eve": "INSERT INTO membership (team_id, account_id, role) SELECT team.id, account.id, 'admin' "
+    "FROM team, account WHERE team.name = 'crew' AND account.name = 'eve'",
+    "role crew ada": "UPDATE membership SET role = 'admin' WHERE account_id = "
+    "(SELECT id FROM account WHERE name = 'ada')",
+    "project crew vault": "UPDATE team_project SET private = false",
+    "user bob": "UPDATE account SET disabled_at = NULL WHERE name = 'bob'",
+    "token": "UPDATE token SET revoked_at = NULL WHERE label = 'invitation' AND account_id = "
+    "(SELECT id FROM account WHERE name = 'eve')",
+}
 
 
 def test_odd_names_stay_apart(office: Office, root: Principal) -> None:
@@ -142,21 +155,6 @@ def test_an_admin_of_a_team_takes_over_no_personal_memories(office: Office, root
     with pytest.raises(Forbidden, match="an admin of the deployment adds them"):
         office.do("add_user", admin, user="grace", team="crew")
     assert office.do("add_user", root, user="grace", team="crew").prefix
-
-
-FORGED = {
-    "user eve": "UPDATE account SET admin = true WHERE name = 'eve'",
-    "user mallory": "INSERT INTO account (name, admin, created_at) SELECT 'mallory', true, created_at FROM account "
-    "WHERE name = 'eve'",
-    "role crew eve": "INSERT INTO membership (team_id, account_id, role) SELECT team.id, account.id, 'admin' "
-    "FROM team, account WHERE team.name = 'crew' AND account.name = 'eve'",
-    "role crew ada": "UPDATE membership SET role = 'admin' WHERE account_id = "
-    "(SELECT id FROM account WHERE name = 'ada')",
-    "project crew vault": "UPDATE team_project SET private = false",
-    "user bob": "UPDATE account SET disabled_at = NULL WHERE name = 'bob'",
-    "token": "UPDATE token SET revoked_at = NULL WHERE label = 'invitation' AND account_id = "
-    "(SELECT id FROM account WHERE name = 'eve')",
-}
 
 
 @pytest.mark.parametrize("what", FORGED)

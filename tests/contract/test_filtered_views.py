@@ -54,6 +54,50 @@ OTHERWISE = {
     "until": {"observed_at": DAY + timedelta(days=2, microseconds=1)},
     "sensitivity": {"sensitivity": "public"},
 }
+SPELLED = [
+    ("Ops", "oPS", True),
+    ("Größe", "GRÖßE", True),
+    ("МОСКВА", "москва", True),
+    ("数据", "数据", True),
+    ("operations", "operation", False),
+    ("mill", "m%", False),
+    ("mill", "m_ll", False),
+    ("o%", "O%", True),
+    ("Strasse", "strase", False),
+    ("Grösse", "grosse", False),
+    ('it\'s "x"', 'IT\'S "X"', True),
+    ("-- ); DROP TABLE label", "-- ); drop table LABEL", True),
+]
+PATHS = ("src/app/b.py", "src/app/ab.py", "/home/ada/src/app/b.py", ".\\src\\app\\b.py", "./src/app/b.py", "x\\b.py")
+FOUND: dict[str, set[int]] = {
+    "src/app/b.py": {0, 2, 3, 4},
+    "app/b.py": {0, 2, 3, 4},
+    "b.py": {0, 2, 3, 4, 5, 6},
+    "src": {0, 1, 3, 4, 9, 10},
+    "src/app": {0, 1, 3, 4},
+    "/home/ada": {2},
+    "/": {2},
+    "SRC": {10},
+    "src/%": {9},
+    "%": set(),
+    "_.py": set(),
+    "pp/b.py": set(),
+    "src/ap": set(),
+    "/src/app/b.py": {0, 3, 4, 6},
+    "/home/bob/src/app/b.py": {0, 3, 4, 6},
+    "C:/code/x/b.py": {5, 6},
+}
+KEYS = ("/a/b", "/a/B", "/A/b", "/a/bc", "/ab", "/a/b/c", "/a_b", "a/b")
+BY_KEY: dict[str, set[int]] = {
+    "/a/b": {0},
+    "/a/B": {1},
+    "/a/": {0, 1, 3, 5},
+    "/a/b/": {5},
+    "/": {0, 1, 2, 3, 4, 5, 6},
+    "a/": {7},
+    "/_/": set(),
+    "/%": set(),
+}
 
 
 def listed(store: Any, view: View) -> list[int]:
@@ -98,22 +142,6 @@ def test_a_view_says_whether_it_is_filtered(store: Any) -> None:
     assert all(store.view(**{name: value}).filtered for name, value in WANTED.items())
 
 
-SPELLED = [
-    ("Ops", "oPS", True),
-    ("Größe", "GRÖßE", True),
-    ("МОСКВА", "москва", True),
-    ("数据", "数据", True),
-    ("operations", "operation", False),
-    ("mill", "m%", False),
-    ("mill", "m_ll", False),
-    ("o%", "O%", True),
-    ("Strasse", "strase", False),
-    ("Grösse", "grosse", False),
-    ('it\'s "x"', 'IT\'S "X"', True),
-    ("-- ); DROP TABLE label", "-- ); drop table LABEL", True),
-]
-
-
 def test_tags_are_the_same_letter_case_aside(store: Any) -> None:
     """A tag is found in any letter case of any alphabet, whole, and nothing in it is a wildcard or SQL."""
     ids = [store.add(f"tagged {stored}", tags=("first", stored)) for stored, _, _ in SPELLED]
@@ -133,26 +161,7 @@ def test_every_tag_must_be_carried(store: Any) -> None:
     assert seen(store, tags=("gotcha",)) == set()
 
 
-PATHS = ("src/app/b.py", "src/app/ab.py", "/home/ada/src/app/b.py", ".\\src\\app\\b.py", "./src/app/b.py", "x\\b.py")
 PATHS += ("b.py", "ab.py", "srcs/app.py", "src/%/x", "SRC/src")
-FOUND: dict[str, set[int]] = {
-    "src/app/b.py": {0, 2, 3, 4},
-    "app/b.py": {0, 2, 3, 4},
-    "b.py": {0, 2, 3, 4, 5, 6},
-    "src": {0, 1, 3, 4, 9, 10},
-    "src/app": {0, 1, 3, 4},
-    "/home/ada": {2},
-    "/": {2},
-    "SRC": {10},
-    "src/%": {9},
-    "%": set(),
-    "_.py": set(),
-    "pp/b.py": set(),
-    "src/ap": set(),
-    "/src/app/b.py": {0, 3, 4, 6},
-    "/home/bob/src/app/b.py": {0, 3, 4, 6},
-    "C:/code/x/b.py": {5, 6},
-}
 
 
 def test_a_file_is_a_path_a_folder_or_the_end_of_a_path(store: Any) -> None:
@@ -161,19 +170,6 @@ def test_a_file_is_a_path_a_folder_or_the_end_of_a_path(store: Any) -> None:
     ids = {store.add(path, **{fields[at % 2]: ("zzz", path)}): at for at, path in enumerate(PATHS)}
     for asked, found in FOUND.items():
         assert {ids[one] for one in seen(store, file=asked)} == found, asked
-
-
-KEYS = ("/a/b", "/a/B", "/A/b", "/a/bc", "/ab", "/a/b/c", "/a_b", "a/b")
-BY_KEY: dict[str, set[int]] = {
-    "/a/b": {0},
-    "/a/B": {1},
-    "/a/": {0, 1, 3, 5},
-    "/a/b/": {5},
-    "/": {0, 1, 2, 3, 4, 5, 6},
-    "a/": {7},
-    "/_/": set(),
-    "/%": set(),
-}
 
 
 def test_a_key_is_whole_or_the_beginning_of_others(store: Any) -> None:

@@ -17,6 +17,12 @@ from recollect.errors import Unauthorized
 from recollect.store.sql import granted_access
 from recollect.store.sql.database import Database
 
+CHANGES: dict[str, Callable[[Office, Principal, str], Any]] = {
+    "revoked": lambda office, root, prefix: office.do("revoke_token", root, prefix=prefix),
+    "disabled": lambda office, root, _: office.do("disable_user", root, user="ada"),
+    "invited anew": lambda office, root, _: office.do("invite_user", root, user="ada"),
+}
+
 
 @pytest.fixture
 def elsewhere(office: Office) -> Iterator[Office]:
@@ -38,13 +44,6 @@ def statements(office: Office) -> Iterator[list[str]]:
     event.listen(office.store.database.engine, "before_cursor_execute", note)
     yield sent
     event.remove(office.store.database.engine, "before_cursor_execute", note)
-
-
-CHANGES: dict[str, Callable[[Office, Principal, str], Any]] = {
-    "revoked": lambda office, root, prefix: office.do("revoke_token", root, prefix=prefix),
-    "disabled": lambda office, root, _: office.do("disable_user", root, user="ada"),
-    "invited anew": lambda office, root, _: office.do("invite_user", root, user="ada"),
-}
 
 
 @pytest.mark.parametrize("change", CHANGES)

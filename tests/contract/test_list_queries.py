@@ -17,6 +17,18 @@ from recollect.errors import InvalidInput
 
 HERE = "project:crew/engine"
 THERE = "team:crew"
+FIELDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "fact_type": ({"fact_type": FactType.DECISION}, {"fact_type": FactType.DECISION}),
+    "category": ({"category": "ops"}, {"category": "ops"}),
+    "type": ({"type": ObservationType.BUGFIX}, {"type": ObservationType.BUGFIX}),
+    "tags": ({"tags": ("Straße", "b")}, {"tags": ("STRASSE".replace("SS", "ß"),)}),
+    "concepts": ({"concepts": (Concept.GOTCHA, Concept.PATTERN)}, {"concepts": (Concept.PATTERN,)}),
+    "entity": ({}, {"entity": "parse_CONFIG"}),
+    "project": ({"project": "hull"}, {"project": "hull"}),
+    "session_id": ({"session_id": "s1"}, {"session_id": "s1"}),
+    "file": ({"files_read": ("src/a/b.py",)}, {"file": "a/b.py"}),
+    "sensitivity": ({"sensitivity": Sensitivity.PRIVATE}, {"sensitivity": Sensitivity.PRIVATE}),
+}
 
 
 def filled(store: Any) -> list[int]:
@@ -56,20 +68,6 @@ def test_pages_in_every_order(store: Any) -> None:
         assert [one for page in pages for one in page] == [one.id for one in expected], order
         assert [one for page in paged(store, order) for one in page] == [one.id for one in expected], order
         assert store.records.lists.ids(store.view("project:crew/nobody"), order, 7, 0) == [], order
-
-
-FIELDS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "fact_type": ({"fact_type": FactType.DECISION}, {"fact_type": FactType.DECISION}),
-    "category": ({"category": "ops"}, {"category": "ops"}),
-    "type": ({"type": ObservationType.BUGFIX}, {"type": ObservationType.BUGFIX}),
-    "tags": ({"tags": ("Straße", "b")}, {"tags": ("STRASSE".replace("SS", "ß"),)}),
-    "concepts": ({"concepts": (Concept.GOTCHA, Concept.PATTERN)}, {"concepts": (Concept.PATTERN,)}),
-    "entity": ({}, {"entity": "parse_CONFIG"}),
-    "project": ({"project": "hull"}, {"project": "hull"}),
-    "session_id": ({"session_id": "s1"}, {"session_id": "s1"}),
-    "file": ({"files_read": ("src/a/b.py",)}, {"file": "a/b.py"}),
-    "sensitivity": ({"sensitivity": Sensitivity.PRIVATE}, {"sensitivity": Sensitivity.PRIVATE}),
-}
 
 
 @pytest.mark.parametrize("name", FIELDS)

@@ -74,6 +74,14 @@ TYPED = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"
 PIECES = ["rope", "mast", "NOT", "OR", "AND", "NEAR", "ns1", *'"*:^(){}+-,/\\%_ ']
 SYNTAX = st.lists(st.sampled_from(PIECES), max_size=20).map("".join)
 OURS = settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+DOCUMENTS = [
+    "We never deploy on Fridays, because the on-call engineer is away.",
+    "The deploy script runs `cache eviction` before it deploys; the cache holds 10.0.0.1 and v1.2.3.",
+    "Running flies, a café déployé in Zürich: Möwe, Straße, naïve, coöperate.",
+    "snake_case and camelCase names live in src/app/config.yaml of the 数据库 module.",
+    "The eviction of the cache is slow; the cache is large.",
+    "Привет мир, the release of möwe 2.0 is on friday the 13th.",
+]
 
 
 def out_of_step(store: Any) -> str:
@@ -316,13 +324,3 @@ def test_both_databases_rank_alike(tmp_path: Path, migrated: Path, clock: Any, m
     assert answers[0] == [pytest.approx(one) for one in answers[1]]
     assert all(answers[0])
     assert [list(one) for one in answers[0]] == [list(one) for one in answers[1]]
-
-
-DOCUMENTS = [
-    "We never deploy on Fridays, because the on-call engineer is away.",
-    "The deploy script runs `cache eviction` before it deploys; the cache holds 10.0.0.1 and v1.2.3.",
-    "Running flies, a café déployé in Zürich: Möwe, Straße, naïve, coöperate.",
-    "snake_case and camelCase names live in src/app/config.yaml of the 数据库 module.",
-    "The eviction of the cache is slow; the cache is large.",
-    "Привет мир, the release of möwe 2.0 is on friday the 13th.",
-]

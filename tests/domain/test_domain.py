@@ -67,6 +67,7 @@ REFUSED: list[tuple[type, dict[str, Any], str]] = [
         "Invalid team: Must be 1–200 characters without `/`",
     ),
 ]
+names = st.text(st.sampled_from("ab:/ \\%_é"), min_size=1, max_size=5).map(str.strip).filter(bool)
 
 
 @pytest.mark.parametrize(("request_type", "fields", "message"), REFUSED)
@@ -145,9 +146,6 @@ def test_a_caller_has_three_namespaces() -> None:
     assert caller.namespaces() == ("user:ada", "project:crew/engine", "team:crew")
     assert caller.namespaces(Scope.TEAM) == ("team:crew",)
     assert Caller(user="ada", project="engine").namespace(Scope.PROJECT) == "project:local/engine"
-
-
-names = st.text(st.sampled_from("ab:/ \\%_é"), min_size=1, max_size=5).map(str.strip).filter(bool)
 
 
 @hypothesis_settings(deadline=None, database=None)

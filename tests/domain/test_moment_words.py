@@ -60,6 +60,18 @@ FITS = [
     ("run c++ build", "c++17 build", True),
     ("run 迁移 db", "运行 迁移 db", True),
 ]
+REFUSED: list[tuple[object, str]] = [
+    (["run"], "has no words; a moment is `run`, `edit`, `fail` or `done` and then words"),
+    (["run !git !push"], "has only words that must not be there"),
+    (["run git !"], "has a `!` without a word"),
+    (["run - * . a"], "has no word with at least 2 letters or digits"),
+    (["run " + "x" * LONGEST], f"has {LONGEST + 4} characters; a moment has at most {LONGEST}"),
+    ([f"run git{number}" for number in range(MOST + 1)], f"Must have at most {MOST} moments, not {MOST + 1}"),
+    ([7], "Must be a list of moments, such as `run git push --force`"),
+    ({"run": "git"}, "Must be a list of moments"),
+    (["run git\0push"], "Contains a NUL character"),
+    (["run git\ud800"], "Contains a lone surrogate"),
+]
 
 
 @pytest.mark.parametrize(("moment", "action", "fits"), FITS, ids=[f"{a} | {b}" for a, b, _ in FITS])
@@ -92,20 +104,6 @@ def test_the_words_of_a_large_action_are_bounded() -> None:
     found = Action(" ".join(f"w{number}" for number in range(10_000))).leads("Last words")
     assert len(found) == MOST_WORDS + 1
     assert {"last", "words", ANY} <= set(found)
-
-
-REFUSED: list[tuple[object, str]] = [
-    (["run"], "has no words; a moment is `run`, `edit`, `fail` or `done` and then words"),
-    (["run !git !push"], "has only words that must not be there"),
-    (["run git !"], "has a `!` without a word"),
-    (["run - * . a"], "has no word with at least 2 letters or digits"),
-    (["run " + "x" * LONGEST], f"has {LONGEST + 4} characters; a moment has at most {LONGEST}"),
-    ([f"run git{number}" for number in range(MOST + 1)], f"Must have at most {MOST} moments, not {MOST + 1}"),
-    ([7], "Must be a list of moments, such as `run git push --force`"),
-    ({"run": "git"}, "Must be a list of moments"),
-    (["run git\0push"], "Contains a NUL character"),
-    (["run git\ud800"], "Contains a lone surrogate"),
-]
 
 
 @pytest.mark.parametrize(("when", "why"), REFUSED, ids=[why for _, why in REFUSED])

@@ -56,6 +56,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
         "Invalid sensitivity: `secret` memories are let in only with `allow_secret`",
     ),
 ]
+anything = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=12), st.binary(max_size=4))
 
 
 @pytest.mark.parametrize(("fields", "message"), REFUSED)
@@ -116,9 +117,6 @@ def test_times_are_read_as_moments() -> None:
     assert query.since == query.until == DAY
     assert query.since is not None
     assert query.since.utcoffset() == timedelta(0)
-
-
-anything = st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=12), st.binary(max_size=4))
 
 
 @hypothesis_settings(max_examples=300, deadline=None, database=None)

@@ -18,20 +18,6 @@ from run_operations import call_tool
 Call = Callable[..., ToolAnswer]
 MOMENT = "Must be a day or a time, such as `2026-05-07` or `2026-05-07T13:30:00+02:00`"
 OBSERVED = "Must be `bugfix`, `feature`, `refactor`, `change`, `discovery`, or `decision`"
-
-
-@pytest.fixture
-def call(app: App) -> Call:
-    """Return a function that calls a tool on an open store."""
-    return lambda name, **arguments: call_tool(app, name, arguments, ADA)
-
-
-def whole(app: App) -> tuple[int, ...]:
-    """Count what a refused call must leave as it is."""
-    stats = call_tool(app, "stats", {}, ADA).structured
-    return stats["memories"], stats["facts"], len(call_tool(app, "history", {"id": "1"}, ADA).structured["history"])
-
-
 REFUSED: list[tuple[str, dict[str, Any], str]] = [
     *(
         (tool, {name: value}, f"Invalid {name}: {MOMENT}")
@@ -65,6 +51,18 @@ REFUSED: list[tuple[str, dict[str, Any], str]] = [
     ("memory", {"action": "forget", "id": ["1"]}, "Invalid id: Must be a string"),
     ("memory", {"action": "forget", "id": {"id": "1"}}, "Invalid id: Must be a string"),
 ]
+
+
+@pytest.fixture
+def call(app: App) -> Call:
+    """Return a function that calls a tool on an open store."""
+    return lambda name, **arguments: call_tool(app, name, arguments, ADA)
+
+
+def whole(app: App) -> tuple[int, ...]:
+    """Count what a refused call must leave as it is."""
+    stats = call_tool(app, "stats", {}, ADA).structured
+    return stats["memories"], stats["facts"], len(call_tool(app, "history", {"id": "1"}, ADA).structured["history"])
 
 
 @pytest.mark.parametrize(("tool", "arguments", "message"), REFUSED)

@@ -41,6 +41,101 @@ READING = {
 DESTRUCTIVE = {"update_memory", "delete_memory", "purge_expired", "memory_forget", "forget_fact"}
 
 Call = Callable[..., ToolAnswer]
+REFUSED: list[tuple[str, dict[str, Any], str]] = [
+    ("store_memory", {}, "Missing content: `store_memory` requires `content`"),
+    ("store_memory", {"content": " "}, "Missing content: `store_memory` requires `content`"),
+    ("store_memory", {"content": 5}, "Invalid content: Must be a string"),
+    ("store_memory", {"content": "x", "importance": 8}, "Invalid importance: Must be 0.0–1.0"),
+    ("store_memory", {"content": "x", "trust": "much"}, "Invalid trust: Must be 0.0–1.0"),
+    (
+        "store_memory",
+        {"content": "x", "sensitivity": "hidden"},
+        "Invalid sensitivity: Must be `public`, `private`, or `secret`",
+    ),
+    (
+        "store_memory",
+        {"content": "x", "ttl_days": 0},
+        "Invalid ttl_days: Must be a number of days above 0 and at most 36500",
+    ),
+    ("store_memory", {"content": "x", "tags": 5}, "Invalid tags: Must be a list of names of 1–500 characters each"),
+    (
+        "store_memory",
+        {"content": "x", "files_read": [5]},
+        "Invalid files_read: Must be a list of names of 1–500 characters each",
+    ),
+    (
+        "store_memory",
+        {"content": "x", "discovery_tokens": -1},
+        "Invalid discovery_tokens: Must be a whole number from 0 to 2147483647",
+    ),
+    ("search_memories", {"query": ""}, "Missing query: `search_memories` requires `query`"),
+    ("search_memories", {"query": "x", "limit": 0}, "Invalid limit: Must be a whole number from 1 to 100"),
+    (
+        "search_memories",
+        {"query": "x", "allow_private": "maybe"},
+        "Invalid allow_private: Must be `true` or `false`",
+    ),
+    (
+        "search_memories",
+        {"query": "x", "max_tokens": 5},
+        "Invalid max_tokens: Must be a whole number from 64 to 1000000",
+    ),
+    ("list_memories", {"offset": -1}, "Invalid offset: Must be a whole number from 0 to 2147483647"),
+    (
+        "list_memories",
+        {"order": "random"},
+        "Invalid order: Must be `newest`, `oldest`, `updated`, `used`, or `important`",
+    ),
+    ("get_timeline", {"order": "used"}, "Invalid order: Must be `newest` or `oldest`"),
+    ("get_memory", {}, "Missing id: `get_memory` requires `id`"),
+    ("get_memory", {"id": "7"}, "Memory 7 not found."),
+    ("update_memory", {"title": "x"}, "Missing id: `update_memory` requires `id`"),
+    ("update_memory", {"id": "7", "title": "x"}, "Memory 7 not found."),
+    ("update_memory", {"id": "7", "content": ""}, "Invalid content: Must hold some text"),
+    ("delete_memory", {"id": ""}, "Missing id: `delete_memory` requires `id`"),
+    ("search_by_file", {}, "Missing file: `search_by_file` requires `file`"),
+    ("search_by_concept", {"concept": " "}, "Missing concept: `search_by_concept` requires `concept`"),
+    ("store_fact", {"subject": "a", "predicate": "b"}, "Missing object: `store_fact` requires `object`"),
+    (
+        "store_fact",
+        {"subject": "a", "predicate": "b", "object": "c", "valid_from": "2026-05-02", "valid_to": "2026-05-01"},
+        "Invalid valid_to: Must be after `valid_from`",
+    ),
+    (
+        "store_fact",
+        {"subject": "a", "predicate": "b", "object": "c", "memory_id": 9},
+        "Memory 9 not found in scope `project`.",
+    ),
+    ("purge_expired", {"scope": "galaxy"}, "Invalid scope: Must be `personal`, `project`, or `team`"),
+    (
+        "summarize_old",
+        {"older_than_days": 0},
+        "Invalid older_than_days: Must be a number of days above 0 and at most 36500",
+    ),
+    ("memory_store", {}, "Missing content: `memory_store` requires `content` unless it updates an `id`"),
+    ("memory_store", {"content": "x", "importance": 11}, "Invalid importance: Must be 0–10"),
+    (
+        "memory_store",
+        {"content": "x", "type": "rumour"},
+        "Invalid type: Must be `fact`, `entity`, `relationship`, or `self`",
+    ),
+    (
+        "memory_store",
+        {"content": "x", "type": "decision"},
+        "Invalid type: Must be `fact`, `entity`, `relationship`, or `self`",
+    ),
+    ("memory_recall", {"max_tokens": 500}, "Missing query: `memory_recall` requires `query`"),
+    ("memory_forget", {"id": "1", "hard": "very"}, "Invalid hard: Must be `true` or `false`"),
+    ("memory_remember", {"content": "x"}, "Missing category: `memory_remember` requires `category`"),
+    (
+        "memory_remember",
+        {"content": "x", "category": "self"},
+        "Invalid category: Must be `profile`, `preference`, `entity`, `event`, `case`, or `pattern`",
+    ),
+    ("find_similar", {}, "Missing content: `find_similar` requires either `content` or `id`"),
+    ("find_similar", {"content": "x", "threshold": 3}, "Invalid threshold: Must be -1.0–1.0"),
+    ("format_for_prompt", {"max_entries": 0}, "Invalid max_entries: Must be a whole number from 1 to 100"),
+]
 
 
 @pytest.fixture
@@ -194,103 +289,6 @@ def test_what_a_model_is_shown_is_small(name: str) -> None:
     count = len(tokenizer.encode(text, add_special_tokens=False).ids)
     sys.stdout.write(f"{name}: {len(tools)} tools, {count} tokens, {len(text) // 4} by the rule of thumb\n")
     assert MOST[name] * 0.8 <= count <= MOST[name]
-
-
-REFUSED: list[tuple[str, dict[str, Any], str]] = [
-    ("store_memory", {}, "Missing content: `store_memory` requires `content`"),
-    ("store_memory", {"content": " "}, "Missing content: `store_memory` requires `content`"),
-    ("store_memory", {"content": 5}, "Invalid content: Must be a string"),
-    ("store_memory", {"content": "x", "importance": 8}, "Invalid importance: Must be 0.0–1.0"),
-    ("store_memory", {"content": "x", "trust": "much"}, "Invalid trust: Must be 0.0–1.0"),
-    (
-        "store_memory",
-        {"content": "x", "sensitivity": "hidden"},
-        "Invalid sensitivity: Must be `public`, `private`, or `secret`",
-    ),
-    (
-        "store_memory",
-        {"content": "x", "ttl_days": 0},
-        "Invalid ttl_days: Must be a number of days above 0 and at most 36500",
-    ),
-    ("store_memory", {"content": "x", "tags": 5}, "Invalid tags: Must be a list of names of 1–500 characters each"),
-    (
-        "store_memory",
-        {"content": "x", "files_read": [5]},
-        "Invalid files_read: Must be a list of names of 1–500 characters each",
-    ),
-    (
-        "store_memory",
-        {"content": "x", "discovery_tokens": -1},
-        "Invalid discovery_tokens: Must be a whole number from 0 to 2147483647",
-    ),
-    ("search_memories", {"query": ""}, "Missing query: `search_memories` requires `query`"),
-    ("search_memories", {"query": "x", "limit": 0}, "Invalid limit: Must be a whole number from 1 to 100"),
-    (
-        "search_memories",
-        {"query": "x", "allow_private": "maybe"},
-        "Invalid allow_private: Must be `true` or `false`",
-    ),
-    (
-        "search_memories",
-        {"query": "x", "max_tokens": 5},
-        "Invalid max_tokens: Must be a whole number from 64 to 1000000",
-    ),
-    ("list_memories", {"offset": -1}, "Invalid offset: Must be a whole number from 0 to 2147483647"),
-    (
-        "list_memories",
-        {"order": "random"},
-        "Invalid order: Must be `newest`, `oldest`, `updated`, `used`, or `important`",
-    ),
-    ("get_timeline", {"order": "used"}, "Invalid order: Must be `newest` or `oldest`"),
-    ("get_memory", {}, "Missing id: `get_memory` requires `id`"),
-    ("get_memory", {"id": "7"}, "Memory 7 not found."),
-    ("update_memory", {"title": "x"}, "Missing id: `update_memory` requires `id`"),
-    ("update_memory", {"id": "7", "title": "x"}, "Memory 7 not found."),
-    ("update_memory", {"id": "7", "content": ""}, "Invalid content: Must hold some text"),
-    ("delete_memory", {"id": ""}, "Missing id: `delete_memory` requires `id`"),
-    ("search_by_file", {}, "Missing file: `search_by_file` requires `file`"),
-    ("search_by_concept", {"concept": " "}, "Missing concept: `search_by_concept` requires `concept`"),
-    ("store_fact", {"subject": "a", "predicate": "b"}, "Missing object: `store_fact` requires `object`"),
-    (
-        "store_fact",
-        {"subject": "a", "predicate": "b", "object": "c", "valid_from": "2026-05-02", "valid_to": "2026-05-01"},
-        "Invalid valid_to: Must be after `valid_from`",
-    ),
-    (
-        "store_fact",
-        {"subject": "a", "predicate": "b", "object": "c", "memory_id": 9},
-        "Memory 9 not found in scope `project`.",
-    ),
-    ("purge_expired", {"scope": "galaxy"}, "Invalid scope: Must be `personal`, `project`, or `team`"),
-    (
-        "summarize_old",
-        {"older_than_days": 0},
-        "Invalid older_than_days: Must be a number of days above 0 and at most 36500",
-    ),
-    ("memory_store", {}, "Missing content: `memory_store` requires `content` unless it updates an `id`"),
-    ("memory_store", {"content": "x", "importance": 11}, "Invalid importance: Must be 0–10"),
-    (
-        "memory_store",
-        {"content": "x", "type": "rumour"},
-        "Invalid type: Must be `fact`, `entity`, `relationship`, or `self`",
-    ),
-    (
-        "memory_store",
-        {"content": "x", "type": "decision"},
-        "Invalid type: Must be `fact`, `entity`, `relationship`, or `self`",
-    ),
-    ("memory_recall", {"max_tokens": 500}, "Missing query: `memory_recall` requires `query`"),
-    ("memory_forget", {"id": "1", "hard": "very"}, "Invalid hard: Must be `true` or `false`"),
-    ("memory_remember", {"content": "x"}, "Missing category: `memory_remember` requires `category`"),
-    (
-        "memory_remember",
-        {"content": "x", "category": "self"},
-        "Invalid category: Must be `profile`, `preference`, `entity`, `event`, `case`, or `pattern`",
-    ),
-    ("find_similar", {}, "Missing content: `find_similar` requires either `content` or `id`"),
-    ("find_similar", {"content": "x", "threshold": 3}, "Invalid threshold: Must be -1.0–1.0"),
-    ("format_for_prompt", {"max_entries": 0}, "Invalid max_entries: Must be a whole number from 1 to 100"),
-]
 
 
 @pytest.mark.parametrize(("name", "arguments", "message"), REFUSED)

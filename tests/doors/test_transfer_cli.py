@@ -22,6 +22,15 @@ pytestmark = pytest.mark.slow
 Typed = Callable[..., Any]
 TOKEN = "gh" + "p_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 GUIDE = "# Testing\nUse pytest -q.\n\n# Deploying\nFridays only.\n"
+AWKWARD = (
+    "We deploy on Tuesdays.",
+    "# A heading\n\nand text under it\n\n#### Another\n\nmore",
+    "```\nan open block",
+    "> said by Ada\n> on Monday",
+    "Seen on *2026-01-01, project*\n\n*2026-01-01, #not-ours*",
+    "A mark <!-- recollect:memory {} --> in a text",
+    "A rule\n---\nunder a line, and <b>markup</b> with \u200b unseen characters  ",
+)
 
 
 def test_a_file_goes_in_and_comes_out(typed: Typed, tmp_path: Path) -> None:
@@ -78,17 +87,6 @@ def test_standard_output_gets_lines_and_markdown(typed: Typed, tmp_path: Path) -
     text = typed("export", "--format", "markdown", "--scope", "project").out
     assert text.startswith("# Memories")
     assert "A loud place." in text
-
-
-AWKWARD = (
-    "We deploy on Tuesdays.",
-    "# A heading\n\nand text under it\n\n#### Another\n\nmore",
-    "```\nan open block",
-    "> said by Ada\n> on Monday",
-    "Seen on *2026-01-01, project*\n\n*2026-01-01, #not-ours*",
-    "A mark <!-- recollect:memory {} --> in a text",
-    "A rule\n---\nunder a line, and <b>markup</b> with \u200b unseen characters  ",
-)
 
 
 def test_markdown_written_back_does_not_multiply(typed: Typed, tmp_path: Path) -> None:

@@ -26,6 +26,34 @@ SCOPES = "Invalid scope: Must be `personal`, `project`, or `team`"
 LIMIT = "Invalid limit: Must be a whole number from 1 to 100"
 NAMES = ("action", "content", "title", "key", "fact_type", "category", "confidence", "when", "scope", "query", "limit")
 NAMES += ("offset", "id", "supersedes")
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({}, ACTIONS),
+    ({"action": ""}, ACTIONS),
+    ({"action": "  "}, ACTIONS),
+    ({"action": "delete"}, ACTIONS),
+    ({"action": None}, ACTIONS),
+    ({"action": "remember"}, "Missing content: `remember` requires `content`"),
+    ({"action": "remember", "content": " \n"}, "Missing content: `remember` requires `content`"),
+    ({"action": "remember", "query": "x"}, "Missing content: `remember` requires `content`"),
+    ({"action": "recall"}, "Missing query: `recall` requires `query`"),
+    ({"action": "recall", "query": ""}, "Missing query: `recall` requires `query`"),
+    ({"action": "recall", "content": "x"}, "Missing query: `recall` requires `query`"),
+    ({"action": "forget"}, "Missing id: `forget` requires `id`"),
+    ({"action": "forget", "id": " "}, "Missing id: `forget` requires `id`"),
+    ({"action": "remember", "content": "x", "confidence": 1.1}, CONFIDENCE),
+    ({"action": "remember", "content": "x", "confidence": -0.1}, CONFIDENCE),
+    ({"action": "remember", "content": "x", "confidence": "sure"}, CONFIDENCE),
+    ({"action": "remember", "content": "x", "scope": "galaxy"}, SCOPES),
+    ({"action": "recall", "query": "x", "scope": "galaxy"}, SCOPES),
+    ({"action": "forget", "id": "1", "scope": "galaxy"}, SCOPES),
+    ({"action": "recall", "query": "x", "limit": 0}, LIMIT),
+    ({"action": "recall", "query": "x", "limit": 101}, LIMIT),
+    ({"action": "recall", "query": "x", "limit": "few"}, LIMIT),
+    ({"action": "remember", "content": 42}, "Invalid content: Must be a string"),
+    ({"action": "remember", "content": ["x"]}, "Invalid content: Must be a string"),
+    ({"action": "remember", "content": "a\x00b"}, "Invalid content: Contains a NUL character"),
+    ({"action": "remember", "content": "x" * 200_001}, "Invalid content: Must have at most 200000 characters"),
+]
 
 
 @dataclass(frozen=True)
@@ -270,36 +298,6 @@ def test_forget_looks_in_its_scope(talk: Talk) -> None:
 def secret() -> str:
     """Build what looks like a GitHub token, so that none stands in this file."""
     return "gh" + "p_" + "".join(chr(ord("a") + (7 * n) % 26) + str(n % 10) for n in range(18))
-
-
-REFUSED: list[tuple[dict[str, Any], str]] = [
-    ({}, ACTIONS),
-    ({"action": ""}, ACTIONS),
-    ({"action": "  "}, ACTIONS),
-    ({"action": "delete"}, ACTIONS),
-    ({"action": None}, ACTIONS),
-    ({"action": "remember"}, "Missing content: `remember` requires `content`"),
-    ({"action": "remember", "content": " \n"}, "Missing content: `remember` requires `content`"),
-    ({"action": "remember", "query": "x"}, "Missing content: `remember` requires `content`"),
-    ({"action": "recall"}, "Missing query: `recall` requires `query`"),
-    ({"action": "recall", "query": ""}, "Missing query: `recall` requires `query`"),
-    ({"action": "recall", "content": "x"}, "Missing query: `recall` requires `query`"),
-    ({"action": "forget"}, "Missing id: `forget` requires `id`"),
-    ({"action": "forget", "id": " "}, "Missing id: `forget` requires `id`"),
-    ({"action": "remember", "content": "x", "confidence": 1.1}, CONFIDENCE),
-    ({"action": "remember", "content": "x", "confidence": -0.1}, CONFIDENCE),
-    ({"action": "remember", "content": "x", "confidence": "sure"}, CONFIDENCE),
-    ({"action": "remember", "content": "x", "scope": "galaxy"}, SCOPES),
-    ({"action": "recall", "query": "x", "scope": "galaxy"}, SCOPES),
-    ({"action": "forget", "id": "1", "scope": "galaxy"}, SCOPES),
-    ({"action": "recall", "query": "x", "limit": 0}, LIMIT),
-    ({"action": "recall", "query": "x", "limit": 101}, LIMIT),
-    ({"action": "recall", "query": "x", "limit": "few"}, LIMIT),
-    ({"action": "remember", "content": 42}, "Invalid content: Must be a string"),
-    ({"action": "remember", "content": ["x"]}, "Invalid content: Must be a string"),
-    ({"action": "remember", "content": "a\x00b"}, "Invalid content: Contains a NUL character"),
-    ({"action": "remember", "content": "x" * 200_001}, "Invalid content: Must have at most 200000 characters"),
-]
 
 
 @pytest.mark.parametrize(("arguments", "message"), REFUSED)

@@ -16,9 +16,24 @@ from mcp import Client, StdioServerParameters
 
 from places import ROOT, SCRIPTS
 
-WHEEL = SCRIPTS / "wheel.py"
+WHEEL = SCRIPTS / "costs" / "wheel.py"
 ABSENT = ("torch", "scipy", "transformers", "sentence_transformers", "psycopg", "nvidia", "sklearn", "triton")
 Run = Callable[..., str]
+WRONG = """import recollect
+
+with recollect.connect(project="shop") as memory:
+    recollect.connect(projct="shop")
+    memory.remembr("a misspelt verb")
+    memory.remember("a misspelt parameter", tgs=["x"])
+    memory.remember("a wrong kind", fact_type="rumour")
+    memory.recall(5)
+    memory.recall("a misspelt field of the answer").hts
+"""
+"""From its fourth line on each line has an error that a type checker finds."""
+CHECKERS = {
+    "basedpyright": ["basedpyright", "--pythonpath", "{python}", "."],
+    "mypy": ["mypy", "--strict", "--config-file=", "--cache-dir=cache", "--python-executable", "{python}", "."],
+}
 
 
 @pytest.fixture(scope="module")
@@ -94,23 +109,6 @@ def test_another_model_names_what_it_needs(run: Run) -> None:
     """A model that needs sentence-transformers is one sentence with the command that installs it."""
     said = run("recollect", "reindex", "--model", "acme/other-model", code=8)
     assert "pip install 'recollect[models]'" in " ".join(said.split())
-
-
-WRONG = """import recollect
-
-with recollect.connect(project="shop") as memory:
-    recollect.connect(projct="shop")
-    memory.remembr("a misspelt verb")
-    memory.remember("a misspelt parameter", tgs=["x"])
-    memory.remember("a wrong kind", fact_type="rumour")
-    memory.recall(5)
-    memory.recall("a misspelt field of the answer").hts
-"""
-"""From its fourth line on each line has an error that a type checker finds."""
-CHECKERS = {
-    "basedpyright": ["basedpyright", "--pythonpath", "{python}", "."],
-    "mypy": ["mypy", "--strict", "--config-file=", "--cache-dir=cache", "--python-executable", "{python}", "."],
-}
 
 
 @pytest.mark.full_cases("mypy")

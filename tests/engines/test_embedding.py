@@ -33,6 +33,20 @@ ODD_TEXTS = [
 ]
 CHANCE = random.Random(7)
 TEXTS = ODD_TEXTS + [" ".join(CHANCE.choices(WORDS, k=CHANCE.randint(1, 90))) for _ in range(60)]
+NEWCOMER = """
+import os, socket, sys
+def refuse(*_): raise AssertionError("the network was asked")
+socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = refuse
+for name in [one for one in os.environ if one.startswith(("RECOLLECT_", "ORT_", "HF_", "XDG_")) or one == "CI"]:
+    del os.environ[name]
+import recollect
+settings = recollect.Settings(daemon=False)
+with recollect.open_app(settings) as app:
+    for content in ("Production deploys go out on Tuesday mornings", "The cafeteria serves soup at noon"):
+        recollect.remember(app, recollect.Draft(content=content), settings.caller)
+    found = recollect.recall(app, recollect.Query(query="when do we ship releases?"), settings.caller)
+    print(found.hits[0].memory.content, found.notes)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -191,22 +205,6 @@ def test_a_warm_start_loads_no_heavy_library(card: ModelCard, python: Callable) 
     done = python(code, card.id)
     assert done.stdout.splitlines() == ["[]", "True []"], done.stderr
     assert done.stderr == ""
-
-
-NEWCOMER = """
-import os, socket, sys
-def refuse(*_): raise AssertionError("the network was asked")
-socket.socket.connect = socket.socket.connect_ex = socket.getaddrinfo = refuse
-for name in [one for one in os.environ if one.startswith(("RECOLLECT_", "ORT_", "HF_", "XDG_")) or one == "CI"]:
-    del os.environ[name]
-import recollect
-settings = recollect.Settings(daemon=False)
-with recollect.open_app(settings) as app:
-    for content in ("Production deploys go out on Tuesday mornings", "The cafeteria serves soup at noon"):
-        recollect.remember(app, recollect.Draft(content=content), settings.caller)
-    found = recollect.recall(app, recollect.Query(query="when do we ship releases?"), settings.caller)
-    print(found.hits[0].memory.content, found.notes)
-"""
 
 
 def test_a_newcomer_needs_no_network_and_gets_no_other_files(python: Callable, tmp_path: Path) -> None:

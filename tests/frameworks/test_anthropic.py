@@ -22,6 +22,14 @@ from run_operations import do, token
 
 _FOLDER = re.compile(r"^\S+(?=\t/\S*$)", re.MULTILINE)
 """The size of a folder in a listing: a disk counts its blocks, we count the bytes in it."""
+NOTES = "/memories/notes.md"
+TEXT = "one\ntwo\nthree\nfour\nfive\nsix\n"
+CALLS = (
+    {"command": "view", "path": "/memories"},
+    {"command": "create", "path": NOTES, "file_text": "Ada drinks tea.\n"},
+    {"command": "str_replace", "path": NOTES, "old_str": "tea", "new_str": "coffee"},
+    {"command": "view", "path": "/memories/other.md"},
+)
 
 
 @pytest.fixture(params=["recollect", "disk", "async"])
@@ -55,10 +63,6 @@ async def answered(call: Callable[[Any], Any], command: dict[str, Any]) -> str:
 def create(tool: Callable[..., str], path: str, text: str) -> None:
     """Write a new file."""
     assert tool(command="create", path=path, file_text=text) == f"File created successfully at: {path}"
-
-
-NOTES = "/memories/notes.md"
-TEXT = "one\ntwo\nthree\nfour\nfive\nsix\n"
 
 
 def test_a_file_is_shown_with_line_numbers(tool: Callable[..., str]) -> None:
@@ -221,14 +225,6 @@ def test_all_memory_is_cleared(memory: Connection, app: App) -> None:
         assert clear() == "All memory cleared"
         assert clear() == "All memory cleared"
     assert [one.key for one in do(app, "list_memories").memories] == [None]
-
-
-CALLS = (
-    {"command": "view", "path": "/memories"},
-    {"command": "create", "path": NOTES, "file_text": "Ada drinks tea.\n"},
-    {"command": "str_replace", "path": NOTES, "old_str": "tea", "new_str": "coffee"},
-    {"command": "view", "path": "/memories/other.md"},
-)
 
 
 @pytest.mark.parametrize("kind", ["sync", "async"])

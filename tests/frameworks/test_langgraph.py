@@ -28,6 +28,36 @@ from recollect.frameworks.langgraph import RecollectStore
 from run_operations import add, do, ill, token
 
 ADA, BOB = ("users", "ada"), ("users", "bob")
+FILTERS: list[tuple[dict[str, Any], list[str]]] = [
+    ({"kind": "fruit"}, ["apple", "fig"]),
+    ({"kind": "fruit", "ripe": True}, ["apple"]),
+    ({"kind": {"$eq": "fruit"}}, ["apple", "fig"]),
+    ({"kind": {"$ne": "fruit"}}, ["leek"]),
+    ({"count": {"$gt": 3}}, ["leek"]),
+    ({"count": {"$gte": 3}}, ["apple", "leek"]),
+    ({"count": {"$lt": 3}}, ["fig"]),
+    ({"count": {"$lte": 3}}, ["apple", "fig"]),
+    ({"count": {"$gt": 1, "$lt": 7}}, ["apple"]),
+    ({"count": {"$gt": 2.5}}, ["apple", "leek"]),
+    ({"origin": {"country": "Peru"}}, ["apple"]),
+    ({"tags": ["red", "sweet"]}, ["apple"]),
+    ({"tags": ["red"]}, []),
+    ({"ripe": None}, ["leek"]),
+    ({"nothing": "x"}, []),
+    ({}, ["apple", "fig", "leek"]),
+]
+PLACES = (("a", "b", "c"), ("a", "b", "d", "e"), ("a", "b", "d", "i"), ("a", "b", "f"), ("a", "c", "f"), ("z", "f"))
+LISTED: list[tuple[dict[str, Any], list[tuple[str, ...]]]] = [
+    ({}, [*PLACES]),
+    ({"prefix": ("a", "b")}, [*PLACES[:4]]),
+    ({"prefix": ("a", "*", "f")}, [PLACES[3], PLACES[4]]),
+    ({"suffix": ("f",)}, [*PLACES[3:]]),
+    ({"suffix": ("*", "f"), "prefix": ("a",)}, [PLACES[3], PLACES[4]]),
+    ({"prefix": ("a", "b"), "max_depth": 3}, [("a", "b", "c"), ("a", "b", "d"), ("a", "b", "f")]),
+    ({"max_depth": 1}, [("a",), ("z",)]),
+    ({"limit": 2, "offset": 1}, [*PLACES[1:3]]),
+    ({"prefix": ("q",)}, []),
+]
 
 
 @pytest.fixture(params=["recollect", "reference"])
@@ -121,26 +151,6 @@ def test_a_search_goes_below_its_prefix(store: BaseStore) -> None:
     assert store.search(("nobody",)) == []
 
 
-FILTERS: list[tuple[dict[str, Any], list[str]]] = [
-    ({"kind": "fruit"}, ["apple", "fig"]),
-    ({"kind": "fruit", "ripe": True}, ["apple"]),
-    ({"kind": {"$eq": "fruit"}}, ["apple", "fig"]),
-    ({"kind": {"$ne": "fruit"}}, ["leek"]),
-    ({"count": {"$gt": 3}}, ["leek"]),
-    ({"count": {"$gte": 3}}, ["apple", "leek"]),
-    ({"count": {"$lt": 3}}, ["fig"]),
-    ({"count": {"$lte": 3}}, ["apple", "fig"]),
-    ({"count": {"$gt": 1, "$lt": 7}}, ["apple"]),
-    ({"count": {"$gt": 2.5}}, ["apple", "leek"]),
-    ({"origin": {"country": "Peru"}}, ["apple"]),
-    ({"tags": ["red", "sweet"]}, ["apple"]),
-    ({"tags": ["red"]}, []),
-    ({"ripe": None}, ["leek"]),
-    ({"nothing": "x"}, []),
-    ({}, ["apple", "fig", "leek"]),
-]
-
-
 def test_a_search_filters_by_values(store: BaseStore) -> None:
     """Every filter and operator lets through the items whose values meet it."""
     apple = {
@@ -193,20 +203,6 @@ def test_a_page_of_no_size_is_refused(ours: RecollectStore, name: str, number: A
         with pytest.raises(InvalidInput, match=f"Invalid {name}: Must be a whole number from 0"):
             ask(*arguments, **{name: number})
     assert ours.search(ADA, limit=0) == []
-
-
-PLACES = (("a", "b", "c"), ("a", "b", "d", "e"), ("a", "b", "d", "i"), ("a", "b", "f"), ("a", "c", "f"), ("z", "f"))
-LISTED: list[tuple[dict[str, Any], list[tuple[str, ...]]]] = [
-    ({}, [*PLACES]),
-    ({"prefix": ("a", "b")}, [*PLACES[:4]]),
-    ({"prefix": ("a", "*", "f")}, [PLACES[3], PLACES[4]]),
-    ({"suffix": ("f",)}, [*PLACES[3:]]),
-    ({"suffix": ("*", "f"), "prefix": ("a",)}, [PLACES[3], PLACES[4]]),
-    ({"prefix": ("a", "b"), "max_depth": 3}, [("a", "b", "c"), ("a", "b", "d"), ("a", "b", "f")]),
-    ({"max_depth": 1}, [("a",), ("z",)]),
-    ({"limit": 2, "offset": 1}, [*PLACES[1:3]]),
-    ({"prefix": ("q",)}, []),
-]
 
 
 def test_namespaces_are_listed(store: BaseStore) -> None:

@@ -33,6 +33,8 @@ PEM = next(form for form in FORMS if form.name == "pem")
 ANY_FORM = pytest.mark.parametrize("form", FORMS, ids=lambda form: form.name)
 NAMES = ["key", "category", "title", "subtitle", "abstract", "overview", "session_id", "project", "speaker"]
 LISTS = ["tags", "files_read", "files_modified"]
+WORDS = strategies.text(min_size=0, max_size=40)
+SECRETS = strategies.sampled_from([form.text for form in FORMS])
 
 
 class Inner(BaseModel):
@@ -348,10 +350,6 @@ def test_cleared_is_a_value() -> None:
     assert hash(one) == hash(two)
     assert one != clear(Draft(content="other"))
     assert repr(one) == "Cleared(Draft)"
-
-
-WORDS = strategies.text(min_size=0, max_size=40)
-SECRETS = strategies.sampled_from([form.text for form in FORMS])
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])

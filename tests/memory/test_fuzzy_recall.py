@@ -55,6 +55,17 @@ UNKNOWN = (
     "how do we pack the ledger at night?",
     "a fort of our renderer",
 )
+DAMAGED = [
+    ("kubernetes", "kubernetes", ["kubrnetes", "kuberrnetes", "kubernates", "kuebrnetes", "kuberneets", "ukbernetes"]),
+    ("kubernetes", "kubernetes", ["ubernetes", "lubernetes", "kubernetess", "kubernete", "kubrnetse", "kub ernetes"]),
+    ("postgresql", "postgres", ["postgers", "psotgres", "opstgres", "post-gres", "ostgres", "postgre", "postgressql"]),
+    ("thermostat", "thermostat", ["termostat", "thermosatt", "htermostat", "thermo stat", "thermo-stat", "themrostta"]),
+    ("counselling", "counselling", ["counseling", "cuonselling", "conselling", "councelling", "counsellingg"]),
+    ("rollback", "rollback", ["rolback", "roll back", "roll-back", "rollbcak", "orllback"]),
+    ("real-time", "dashboard", ["realtime", "real_time", "RealTime", "real time"]),
+    ("e-mail", "digest", ["email", "e_mail", "e mail", "eMail"]),
+    ("database pool", "postgres", ["databasepool", "databasePool", "data base pool", "database-pool"]),
+]
 
 
 class Blind:
@@ -106,19 +117,6 @@ def ranking(app: App, query: str) -> list[tuple[str | None, float]]:
 def terms_of(app: App, query: str) -> SearchTerms:
     """Return what the text index is asked for a query."""
     return search_terms(app, parse(query), view_of(app, Query(query=query), ADA))
-
-
-DAMAGED = [
-    ("kubernetes", "kubernetes", ["kubrnetes", "kuberrnetes", "kubernates", "kuebrnetes", "kuberneets", "ukbernetes"]),
-    ("kubernetes", "kubernetes", ["ubernetes", "lubernetes", "kubernetess", "kubernete", "kubrnetse", "kub ernetes"]),
-    ("postgresql", "postgres", ["postgers", "psotgres", "opstgres", "post-gres", "ostgres", "postgre", "postgressql"]),
-    ("thermostat", "thermostat", ["termostat", "thermosatt", "htermostat", "thermo stat", "thermo-stat", "themrostta"]),
-    ("counselling", "counselling", ["counseling", "cuonselling", "conselling", "councelling", "counsellingg"]),
-    ("rollback", "rollback", ["rolback", "roll back", "roll-back", "rollbcak", "orllback"]),
-    ("real-time", "dashboard", ["realtime", "real_time", "RealTime", "real time"]),
-    ("e-mail", "digest", ["email", "e_mail", "e mail", "eMail"]),
-    ("database pool", "postgres", ["databasepool", "databasePool", "data base pool", "database-pool"]),
-]
 
 
 @pytest.mark.parametrize(

@@ -36,6 +36,9 @@ pytestmark = pytest.mark.slow
 FIRST = "The user prefers dark mode in the editor."
 MORE = "The user prefers dark mode in the editor. The font is Fira Code."
 OTHER_NUMBER = ("The upload limit is 5 MB.", "The upload limit is 6 MB.")
+UPLOADS = [
+    f"The upload limit of region {name} is {size} MB." for name, size in (("north", 5), ("south", 7), ("west", 9))
+]
 
 
 def test_what_says_nothing_new_confirms(app: App) -> None:
@@ -119,11 +122,6 @@ def test_the_older_half_can_be_taken_out_too(app: App, settings: Settings) -> No
     do(app, "restore", id=str(first))
     assert (shown(app, one).content, shown(app, first).content) == (OTHER_NUMBER[1], OTHER_NUMBER[0])
     assert ill(app) == []
-
-
-UPLOADS = [
-    f"The upload limit of region {name} is {size} MB." for name, size in (("north", 5), ("south", 7), ("west", 9))
-]
 
 
 def test_merges_come_apart_in_any_order(app: App, settings: Settings) -> None:

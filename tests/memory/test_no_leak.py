@@ -38,6 +38,21 @@ LABELS = {
     "type": "discovery",
 }
 LET_IN = {"allow_private": True, "allow_secret": True}
+APART = {
+    "history": "the journal of what is gone is what it is for; it names fields, never what they say",
+    "export_page": "an export carries what is hidden, as hidden; that it carries nothing else is tested with it",
+    "count_projects": "it names projects and counts, and no memory; random calls judge its counts",
+    "inbox": "it loads what waits as lists do; random calls judge it with all others",
+    "source_rules": "it names sources, and those of private memories to their owner alone; tested with the inbox",
+    "doctor": "it counts, and reads no memory out",
+    "list_sessions": "it shows the caller's own sessions and no memory",
+    "show_session": "it loads memories as `get_memory` does; that nobody else has the session is tested with it",
+}
+ON_PURPOSE = {
+    ("merged", "get_memory"): "by its id it is shown, and says what it is part of",
+    ("superseded", "get_memory"): "by its id it is shown, and says what replaced it",
+    ("superseded", "find_similar"): "by its id it may be compared with what stands",
+}
 
 
 def _hidden(app: App, settings: Settings, clock: Clock) -> list[int]:
@@ -138,22 +153,6 @@ READS: dict[str, Callable[[list[int]], list[dict[str, Any]]]] = {
     "stats": lambda ids: [{}],
 }
 """How each reading operation is asked about what must not show."""
-
-APART = {
-    "history": "the journal of what is gone is what it is for; it names fields, never what they say",
-    "export_page": "an export carries what is hidden, as hidden; that it carries nothing else is tested with it",
-    "count_projects": "it names projects and counts, and no memory; random calls judge its counts",
-    "inbox": "it loads what waits as lists do; random calls judge it with all others",
-    "source_rules": "it names sources, and those of private memories to their owner alone; tested with the inbox",
-    "doctor": "it counts, and reads no memory out",
-    "list_sessions": "it shows the caller's own sessions and no memory",
-    "show_session": "it loads memories as `get_memory` does; that nobody else has the session is tested with it",
-}
-ON_PURPOSE = {
-    ("merged", "get_memory"): "by its id it is shown, and says what it is part of",
-    ("superseded", "get_memory"): "by its id it is shown, and says what replaced it",
-    ("superseded", "find_similar"): "by its id it may be compared with what stands",
-}
 
 
 def test_every_operation_is_judged() -> None:

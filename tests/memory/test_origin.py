@@ -20,6 +20,22 @@ from run_operations import add, by_hand, call_tool, do, ill, listed, shown
 PAGE = ADA.saying(SaidBy.WEB, "https://docs.example.com/deploys")
 TOLD = "We deploy the billing service from the branch release-stable."
 CLAIM = "We deploy the billing service from the branch release-canary now."
+SAID = {
+    "person": ADA,
+    "call": ADA.saying(SaidBy.ASSISTANT),
+    "file": ADA.saying(SaidBy.FILE, "AGENTS.md"),
+    "page": PAGE,
+    "other page": ADA.saying(SaidBy.WEB, "https://news.example.org/a"),
+    "import": ADA.saying(SaidBy.IMPORT, "notes.md:3"),
+}
+PAIRS = (
+    ("person", "page"),
+    ("call", "page"),
+    ("person", "import"),
+    ("page", "other page"),
+    ("file", "page"),
+    ("import", "page"),
+)
 
 
 def test_each_door_stamps_who_said_it(app: App) -> None:
@@ -279,24 +295,6 @@ def test_a_writable_scope_is_needed_to_decide(app: App) -> None:
     with pytest.raises(Forbidden, match="no right to write"):
         do(app, "decide", reader, id=str(page), decision="always")
     assert shown(app, page).review == "the source is not approved"
-
-
-SAID = {
-    "person": ADA,
-    "call": ADA.saying(SaidBy.ASSISTANT),
-    "file": ADA.saying(SaidBy.FILE, "AGENTS.md"),
-    "page": PAGE,
-    "other page": ADA.saying(SaidBy.WEB, "https://news.example.org/a"),
-    "import": ADA.saying(SaidBy.IMPORT, "notes.md:3"),
-}
-PAIRS = (
-    ("person", "page"),
-    ("call", "page"),
-    ("person", "import"),
-    ("page", "other page"),
-    ("file", "page"),
-    ("import", "page"),
-)
 
 
 @pytest.mark.parametrize("pair", [*PAIRS, *(pair[::-1] for pair in PAIRS)], ids=" then ".join)

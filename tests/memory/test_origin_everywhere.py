@@ -28,6 +28,18 @@ ITEM = {"kind": "memory", "where": "notes.md:3", "fields": {"content": f"The {OF
 SESSION = {"session_id": "s1", "folder": "/home/ada/ship"}
 
 Do = Callable[[App, dict[str, int]], object]
+EVENTS = (
+    ("Bash", {"command": "make test"}, "the output of a command: make test"),
+    ("Bash", {"command": f"curl -s {URL}"}, f"a web page: {URL}"),
+    ("Bash", {"command": "gh issue view 3"}, "a web page: gh issue view 3"),
+    ("WebFetch", {"url": URL}, f"a web page: {URL}"),
+    ("WebSearch", {"query": "harbour lamps"}, "a web page: harbour lamps"),
+    ("Read", {"file_path": "/home/ada/ship/lamps.md"}, "a file of this project: /home/ada/ship/lamps.md"),
+    ("Read", {"file_path": "/usr/share/doc/lamps.md"}, "a file from outside this project: /usr/share/doc/lamps.md"),
+    ("mcp__wiki__page", {"title": "lamps"}, "another tool: mcp__wiki__page"),
+    ("Task", {"prompt": "look"}, f"a web page: {URL}, then gh issue view 3, then harbour lamps and 2 more"),
+)
+"""The use of a tool, and the origin of what is kept of it; the report comes after other tools of the same turn."""
 
 
 def verb(name: str, **fields: Any) -> Do:
@@ -75,20 +87,6 @@ WAYS: dict[str, Do] = {
     "session_end": verb("session_end", **SESSION, reason="exit"),
 }
 """Every verb that writes, and the part of an event that does, in an order in which each has something to write."""
-
-
-EVENTS = (
-    ("Bash", {"command": "make test"}, "the output of a command: make test"),
-    ("Bash", {"command": f"curl -s {URL}"}, f"a web page: {URL}"),
-    ("Bash", {"command": "gh issue view 3"}, "a web page: gh issue view 3"),
-    ("WebFetch", {"url": URL}, f"a web page: {URL}"),
-    ("WebSearch", {"query": "harbour lamps"}, "a web page: harbour lamps"),
-    ("Read", {"file_path": "/home/ada/ship/lamps.md"}, "a file of this project: /home/ada/ship/lamps.md"),
-    ("Read", {"file_path": "/usr/share/doc/lamps.md"}, "a file from outside this project: /usr/share/doc/lamps.md"),
-    ("mcp__wiki__page", {"title": "lamps"}, "another tool: mcp__wiki__page"),
-    ("Task", {"prompt": "look"}, f"a web page: {URL}, then gh issue view 3, then harbour lamps and 2 more"),
-)
-"""The use of a tool, and the origin of what is kept of it; the report comes after other tools of the same turn."""
 
 
 def keep_dropped(app: App) -> object:

@@ -30,6 +30,9 @@ SAME, OTHER = "hash of the draft", "hash of something else"
 UNNAMED = a_memory(id=1, content_hash=SAME)
 NAMED = a_memory(id=2, content_hash=SAME, key="k")
 CHANGED = a_memory(id=3, content_hash=OTHER, key="k")
+TEXT = "We use Redis for caching."
+STORED = a_memory(id=4, content=TEXT)
+KEYED = a_memory(id=5, content=TEXT, key="k")
 
 
 @pytest.mark.parametrize(
@@ -61,11 +64,6 @@ def test_only_events_and_cases_are_always_new(kind: FactType) -> None:
     new = kind in (FactType.EVENT, FactType.CASE)
     assert decide(told, SAME, None, UNNAMED).action is (Action.INSERT if new else Action.REFRESH)
     assert decide(told, SAME, NAMED, UNNAMED).action is Action.REFRESH
-
-
-TEXT = "We use Redis for caching."
-STORED = a_memory(id=4, content=TEXT)
-KEYED = a_memory(id=5, content=TEXT, key="k")
 
 
 @pytest.mark.parametrize(

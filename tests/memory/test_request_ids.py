@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from conftest import Clock
 
 TABLES = ("memory", "label", "word", "memory_words", "vector", "fact", "journal", "outbox", "namespace")
+PAGE = ADA.saying(SaidBy.WEB, "https://news.example.org/a")
+SAY = {"content": "The pier is long."}
+SESSION = {"session_id": "s1"}
+FOUND = "Found it: the deadlock is caused by two workers that lock the rows of stock in another order."
 
 
 def _hidden(app: App, clock: Clock, settings: Settings) -> dict[str, Any]:
@@ -70,9 +74,6 @@ def _observed(app: App, clock: Clock, settings: Settings) -> dict[str, Any]:
     return {"session_id": "s1", "number": 1, "keep": True}
 
 
-PAGE = ADA.saying(SaidBy.WEB, "https://news.example.org/a")
-
-
 def _waiting(app: App, clock: Clock, settings: Settings) -> dict[str, Any]:
     return {"id": str(add(app, "The pier is closed.", PAGE)), "decision": "approve"}
 
@@ -91,9 +92,6 @@ def _ruled(app: App, clock: Clock, settings: Settings) -> dict[str, Any]:
     return {"source": do(app, "source_rules").rules[0].source}
 
 
-SAY = {"content": "The pier is long."}
-SESSION = {"session_id": "s1"}
-FOUND = "Found it: the deadlock is caused by two workers that lock the rows of stock in another order."
 CASES: dict[str, Callable[[App, Clock, Settings], dict[str, Any]]] = {
     "remember": lambda app, clock, settings: SAY,
     "store_memory": lambda app, clock, settings: SAY,

@@ -15,6 +15,7 @@ from recollect.errors import Forbidden, InvalidInput, NotFound, SecretFound
 
 ADA = Caller(user="ada", team="crew", project="engine")
 MAST = ADA.model_copy(update={"project": "mast"})
+NOTHING_THERE = Elsewhere(named={"mast": None})
 
 
 def stored(app: App, content: str, caller: Caller = ADA, **fields: Any) -> str:
@@ -93,9 +94,6 @@ def test_a_move_that_cannot_be_leaves_all_as_it_was(app: App) -> None:
         with pytest.raises(error):
             perform(app, "move_memory", fields, caller)
     assert found(app, "how often does the bell ring in fog") == [old]
-
-
-NOTHING_THERE = Elsewhere(named={"mast": None})
 
 
 @pytest.mark.parametrize(

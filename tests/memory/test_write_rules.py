@@ -25,6 +25,10 @@ from stores import open_app
 WRITES = [(name, fields) for name, fields in REQUESTS if BY_NAME[name].writes]
 TEXTS = ("content", "prompt", "output", "object")
 CLAIMS = {"trust": 1.0, "source": "tool", "confidence": 1.0, "importance": 1.0}
+BY_A_PERSON = ("decide", "drop_source_rule", "withdraw", "undo_withdrawal")
+"""What a person decides with authority of their own, whoever said what they decide about."""
+OF_A_SESSION = {name for name, _ in WRITES if "session" in name} | {"prompt_submit", "tool_post", "correct_observation"}
+"""The events of a session stamp what they bring themselves: a prompt is the person's."""
 
 
 def texts_of(fields: dict[str, Any]) -> Iterator[str]:
@@ -111,12 +115,6 @@ def test_nobody_claims_authority_or_trust(settings: Settings, said_by: SaidBy) -
             ours = f"SELECT said_by FROM memory WHERE id > {len(before)}"
             made = {AUTHORITY.get(SaidBy(by), Authority.OUTSIDE) for (by,) in rows(settings, ours)}
             assert name in OF_A_SESSION or all(one <= most for one in made), name
-
-
-BY_A_PERSON = ("decide", "drop_source_rule", "withdraw", "undo_withdrawal")
-"""What a person decides with authority of their own, whoever said what they decide about."""
-OF_A_SESSION = {name for name, _ in WRITES if "session" in name} | {"prompt_submit", "tool_post", "correct_observation"}
-"""The events of a session stamp what they bring themselves: a prompt is the person's."""
 
 
 def perform_any(app: Any, name: str, fields: dict[str, Any], caller: Any) -> None:

@@ -22,6 +22,11 @@ from recollect.search.budget import estimate
 
 FILES = Path(__file__).parent / "injections"
 FRAME = "frame|"  # what begins so is no order but a frame, which is to lose its form
+STRUCTURE = ("role_template", "tag_breaking", "unicode")
+CLOSING = re.compile(r"<[\s/]*(?:memor|system|user|assistant|human|tool|\|)", re.IGNORECASE)
+KNOWN_MISSED = 0.07
+HELD_REDACTED = 0.66
+HELD_TOUCHED = 0.04
 
 
 def lines(*names: str) -> list[str]:
@@ -29,13 +34,6 @@ def lines(*names: str) -> list[str]:
     found = [line for name in names for line in (FILES / name).read_text(encoding="utf-8").splitlines()]
     escape = re.compile(r"\\u([0-9a-f]{4})|\\n")
     return [escape.sub(lambda one: chr(int(one[1], 16)) if one[1] else "\n", line) for line in found]
-
-
-STRUCTURE = ("role_template", "tag_breaking", "unicode")
-CLOSING = re.compile(r"<[\s/]*(?:memor|system|user|assistant|human|tool|\|)", re.IGNORECASE)
-KNOWN_MISSED = 0.07
-HELD_REDACTED = 0.66
-HELD_TOUCHED = 0.04
 
 
 def written(name: str, half: str) -> list[dict[str, str]]:

@@ -1,11 +1,9 @@
-"""scripts/eval_sessions.py --agent: pages, scripted answers to them, and scores that were worked out by hand."""
+"""scripts/eval-sessions --agent: pages, scripted answers to them, and scores that were worked out by hand."""
 
 from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
@@ -14,9 +12,9 @@ from typing import Any
 import pytest
 
 from labelled_sessions import written
-from places import SCRIPTS
 from recollect import App
 from recollect.errors import InvalidInput
+from script_process import run_module
 
 Module = Callable[[str], ModuleType]
 START, PROMPT, TOOL, END = "session:start", "prompt:submit", "tool:post", "session:end"
@@ -95,7 +93,7 @@ def recording(tmp_path: Path) -> Path:
 @pytest.fixture
 def step(module: Module, app: App, tmp_path: Path) -> Callable[[Path], Any]:
     """Return a function that goes on with a set as far as the answers in `answers` reach."""
-    return lambda source: module("agent_steps").advance(source, tmp_path / "answers", app.embedder)
+    return lambda source: module("evaluation.sessions.agent_steps").advance(source, tmp_path / "answers", app.embedder)
 
 
 def test_an_agent_is_asked_step_by_step_and_scored(
@@ -167,10 +165,11 @@ def test_an_agent_is_asked_step_by_step_and_scored(
         for number, numbers in judged.items()
     ]
     lines(place / "judge.answers.jsonl", rows)
-    monkeypatch.setattr(module("agent_steps").recollect, "open_app", None)  # nothing is played again
+    steps = module("evaluation.sessions.agent_steps")
+    monkeypatch.setattr(steps.recollect, "open_app", None)  # nothing is played again
     progress = step(recording)
     assert progress.scored
-    figures = module("agent_scores").figures_of(progress)
+    figures = module("evaluation.sessions.agent_scores").figures_of(progress)
     extra = {name: len({*one["before"]} - {*one["opened"]}) for name, one in run["had"].items()}
     assert figures["kept"] == 1.0  # also Tuesdays, which a memory said until another replaced it
     assert figures["worth it"] == 4 / 5
@@ -210,7 +209,7 @@ def test_a_big_store_is_asked_and_scored(module: Module, step: Callable[[Path], 
     lines(place / "recalled.answers.jsonl", [{"id": "q2", "open": []}])
     progress = step(source)
     assert progress.scored
-    figures = module("agent_scores").figures_of(progress)
+    figures = module("evaluation.sessions.agent_scores").figures_of(progress)
     before = sum(len({*one.before} - {*one.opened}) for name, one in progress.run.had.items() if name != "q3")
     assert progress.run.stored_as == {"1": ["m1"], "2": ["m2"], "3": ["m3"]}
     assert figures["outdated"] == 1
@@ -221,7 +220,7 @@ def test_a_big_store_is_asked_and_scored(module: Module, step: Callable[[Path], 
 
 def test_answers_that_cannot_be_understood_are_named(module: Module, tmp_path: Path) -> None:
     """The error names the file, and the line or the ids that are missing or too many."""
-    answers, file = module("agent_answers"), tmp_path / "later.answers.jsonl"
+    answers, file = module("evaluation.sessions.agent_answers"), tmp_path / "later.answers.jsonl"
     file.write_text('{"id": "p1", "open": []}\n\nnothing\n', encoding="utf-8")
     with pytest.raises(InvalidInput, match=r"later\.answers\.jsonl, line 3: this is not JSON"):
         answers.read_picks(file, ["p1"])
@@ -239,10 +238,9 @@ def test_answers_that_cannot_be_understood_are_named(module: Module, tmp_path: P
 def test_the_command_says_what_is_awaited(environment: dict[str, str], recording: Path, tmp_path: Path) -> None:
     """It names the page and the file of the answers, and ends well."""
     place = tmp_path / "runs"
-    command = [sys.executable, str(SCRIPTS / "eval_sessions.py"), str(recording), "--agent", str(place)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    done = run_module("evaluation.sessions", recording, "--agent", place, environment=environment)
     assert done.returncode == 0, done.stderr
     assert f"tiny: awaited {place}/tiny/s1.answers.jsonl" in done.stdout
-    done = subprocess.run([*command[:2], "--agent", str(place)], env=environment, capture_output=True, text=True)
+    done = run_module("evaluation.sessions", "--agent", place, environment=environment)
     assert done.returncode == InvalidInput.exit_code
     assert "holds answers to none of our own sets" in done.stderr

@@ -48,7 +48,7 @@ ANSWERED: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
 @pytest.mark.parametrize("path", ANSWERED)
 def test_the_model_calls_the_tool_and_ends(path: str, module: Module, tmp_path: Path) -> None:
     """In each protocol, whole and as a stream, the script's call comes first, and the last text after its result."""
-    protocols, model = module("client_protocols"), module("client_model")
+    protocols, model = module("agent_drivers.protocols"), module("agent_drivers.model")
     body, key, result = ANSWERED[path]
     result = {"role": "user", "content": [result]} if path == "v1/messages" else result
     asked = protocols.Step("memory", {"action": "recall"})
@@ -69,7 +69,7 @@ def test_the_model_calls_the_tool_and_ends(path: str, module: Module, tmp_path: 
 
 def test_a_model_looks_for_tools_that_come_later(module: Module, tmp_path: Path) -> None:
     """Where an agent offers a search or a wait for tools the model does that first, once, and it counts as no step."""
-    protocols, model = module("client_protocols"), module("client_model")
+    protocols, model = module("agent_drivers.protocols"), module("agent_drivers.model")
     conversation = model.Conversation(tmp_path, {PROMPT: (protocols.Step("memory", {"action": "recall"}),)})
     dialect = protocols.DIALECTS["/messages"]
     body = ANTHROPIC | {"tools": [{"name": "WaitForMcpServers"}]}
@@ -83,7 +83,7 @@ def test_a_model_looks_for_tools_that_come_later(module: Module, tmp_path: Path)
 
 def test_a_question_that_quotes_a_prompt_is_answered_as_the_question(module: Module, tmp_path: Path) -> None:
     """Of two prompts in one text the first counts, and the model takes the time of its step."""
-    protocols, model = module("client_protocols"), module("client_model")
+    protocols, model = module("agent_drivers.protocols"), module("agent_drivers.model")
     asked = protocols.Step(text="I stored it.", seconds=0.05)
     conversation = model.Conversation(tmp_path, {PROMPT: (protocols.Step("shell"),), "What was learnt?": (asked,)})
     said = [(0, PROMPT), (2, f"What was learnt? Noted so far: {PROMPT}")]
@@ -94,8 +94,8 @@ def test_a_question_that_quotes_a_prompt_is_answered_as_the_question(module: Mod
 
 def test_a_session_holds_what_the_model_read(module: Module, tmp_path: Path) -> None:
     """Requests for a title, which offer no tools, are left out; what an agent escapes is read as it was meant."""
-    agents, place, model = module("client_agents"), module("client_place"), module("client_model")
-    protocols = module("client_protocols")
+    programs, place = module("agent_drivers.programs"), module("agent_drivers.place")
+    model, protocols = module("agent_drivers.model"), module("agent_drivers.protocols")
     with model.ModelServer() as server:
         here = place.Place(tmp_path, "agent", "case", server)
     tools = [protocols.Tool("mcp__recollect__memory", {})]
@@ -104,13 +104,13 @@ def test_a_session_holds_what_the_model_read(module: Module, tmp_path: Path) -> 
         protocols.Request(said=[(0, PROMPT)], results=[(1, "Tuesday")], tools=tools, body="&lt;memory-index&gt;"),
         protocols.Request(said=[(0, "another prompt")], tools=tools, body="another session"),
     ]
-    session = agents.ClaudeCode().session(here, place.Ended(0, "", "", 1.0), PROMPT)
+    session = programs.ClaudeCode().session(here, place.Ended(0, "", "", 1.0), PROMPT)
     assert (session.sent, session.results, session.offered) == (("<memory-index>",), ("Tuesday",), True)
 
 
 def test_arguments_follow_the_schema_of_each_tool(module: Module) -> None:
     """One step becomes the call that each agent's own tool takes, a patch where it takes bare text."""
-    protocols = module("client_protocols")
+    protocols = module("agent_drivers.protocols")
 
     def made(kind: str, tool: Any, **arguments: str) -> Any:
         return protocols.Request(tools=[tool]).call(protocols.Step(kind, arguments)).arguments
@@ -126,7 +126,7 @@ def test_arguments_follow_the_schema_of_each_tool(module: Module) -> None:
 
 def test_what_a_hook_got_and_said_is_kept(module: Module, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The recorder passes a hook's input, answer and exit code on, and keeps them with the time that it took."""
-    place, model = module("client_place"), module("client_model")
+    place, model = module("agent_drivers.place"), module("agent_drivers.model")
     program = tmp_path / "program"
     program.write_text('#!/bin/sh\ncat >&2\nprintf %s "$ANSWER"\nexit 3\n', encoding="utf-8")
     program.chmod(0o755)
@@ -150,13 +150,13 @@ def test_what_a_hook_got_and_said_is_kept(module: Module, tmp_path: Path, monkey
 )
 def test_a_hook_that_asks_is_told_from_others(answer: dict[str, str], module: Module) -> None:
     """The question at the end of a turn is known in each form that agents take."""
-    place = module("client_place")
+    place = module("agent_drivers.place")
     assert place.Hook("Stop", {}, json.dumps(answer), "", 0, 1.0, "/").asks
 
 
 def test_a_program_is_stopped_at_its_limit(module: Module, tmp_path: Path) -> None:
     """One that does not end is killed with what it started, and told as such."""
-    place, model = module("client_place"), module("client_model")
+    place, model = module("agent_drivers.place"), module("agent_drivers.model")
     with model.ModelServer() as server:
         here = place.Place(tmp_path, "agent", "case", server)
     process = here.start(["sh", "-c", "sleep 600 & sleep 600"])
@@ -167,7 +167,7 @@ def test_a_program_is_stopped_at_its_limit(module: Module, tmp_path: Path) -> No
 
 def test_the_sum_of_a_run(module: Module) -> None:
     """The table has a row for each case and a column for each agent; figures are those of all cases together."""
-    clients, cases = module("clients"), module("client_cases")
+    clients, cases = module("agent_drivers.__main__"), module("agent_drivers.cases")
     found = [
         cases.Outcome("codex", "call", "green", hooks=[("Stop", 100.0), ("Stop", 300.0)], injected=[40, 60]),
         cases.Outcome("codex", "stopped", "red", "the first prompt was lost: nothing", hooks=[("Stop", 200.0)]),
@@ -187,7 +187,7 @@ def test_the_sum_of_a_run(module: Module) -> None:
 
 def test_only_some_cases(module: Module) -> None:
     """`--only` takes an agent, a case, or both, and refuses what is not known."""
-    clients = module("clients")
+    clients = module("agent_drivers.__main__")
     assert [(one.name, case) for one, case in clients.chosen(["codex/call"])] == [("codex", "call")]
     assert {case for _, case in clients.chosen(["/call"])} == {"call"}
     assert {one.name for one, _ in clients.chosen(["codex"])} == {"codex"}

@@ -21,29 +21,18 @@ GOOD_TEST = 'def test_it():\n    """It holds."""\n    {}\n'
 BROUGHT = {"anthropic", "openai", "pydantic_core", "torch", "transformers"}
 """What declared dependencies bring: extras of pydantic-ai, a part of pydantic, what sentence-transformers runs on."""
 REASON = "  # noqa: BLE001 - one failing handler stops nothing"
-
-
-def found(root: Path, **sources: str) -> list[str]:
-    """Write sources, named by their paths with `__` for `/`, and return what is said of each of them."""
-    spec = importlib.util.spec_from_file_location("counters", CHECKER)
-    assert spec is not None
-    assert spec.loader is not None
-    counters = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(counters)
-    for name, text in sources.items():
-        path = root / name.replace("R__", "src/recollect/").replace("__", "/")
-        path = path if path.suffix else path.with_suffix(".py")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return [sentence for _, _, sentence in counters.violations(root)]
-
-
 BAD = {
     "a long function": ("R__a", "def f():\n" + "    x = 1\n" * 50, "f has 51 lines; 50 at most"),
     "a long method in a script": ("scripts__a", "class A:\n async def f():\n" + "  x = 1\n" * 50, "f has 51 lines"),
     "a long README": ("README.md", "line\n" * 251, "251 lines; 250 at most"),
     "an import below other code": ("R__a", "x = 1\nimport os\n", "an import below other code"),
     "a constant below a function": ("R__a", "def f():\n    pass\n\n\nX = 1\n", "X needs nothing above it"),
+    "an import below a script's code": ("scripts__a", "x = 1\nimport os\n", "an import below other code"),
+    "a constant below a test": (
+        "tests__a",
+        "def f():\n    pass\n\n\nX = 1\n",
+        "X needs nothing above it",
+    ),
     "os.environ": ("R__a", "import os\nx = os.environ['X']\n", "only process.py"),
     "os.getenv": ("R__doors__a", "import os\nx = os.getenv('X')\n", "only process.py"),
     "getenv by name": ("R__a", "from os import getenv\n", "only process.py"),
@@ -86,7 +75,6 @@ BAD = {
     "a test without a docstring": ("tests__test_a", "def test_it():\n    assert x\n", "has no docstring"),
     "an assert that cannot fail": ("tests__test_a", GOOD_TEST.format(f"assert {True}"), "cannot fail"),
 }
-
 GOOD = {
     "a file and a function at their limits": ("R__a", "def f():\n" + "    x = 1\n" * 49 + "f()\n" * 350),
     "a README at its limit": ("README.md", "line\n" * 250),
@@ -112,6 +100,21 @@ GOOD = {
     "a test whose helper asserts": ("tests__test_a", GOOD_TEST.format("assert_same(x, y)")),
     "a test whose helper checks": ("tests__test_a", GOOD_TEST.format("suite.check_all(x)")),
 }
+
+
+def found(root: Path, **sources: str) -> list[str]:
+    """Write sources, named by their paths with `__` for `/`, and return what is said of each of them."""
+    spec = importlib.util.spec_from_file_location("counters", CHECKER)
+    assert spec is not None
+    assert spec.loader is not None
+    counters = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(counters)
+    for name, text in sources.items():
+        path = root / name.replace("R__", "src/recollect/").replace("__", "/")
+        path = path if path.suffix else path.with_suffix(".py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    return [sentence for _, _, sentence in counters.violations(root)]
 
 
 @pytest.mark.parametrize(("name", "source", "sentence"), BAD.values(), ids=BAD)

@@ -1,4 +1,4 @@
-"""scripts/eval.py and scripts/duplicates.py as their users run them, over tiny sets whose figures are known."""
+"""scripts/eval and scripts/duplicates as their users run them, over tiny sets whose figures are known."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 import typer
 
-from places import SCRIPTS
 from recollect import Settings
+from script_process import run_module
 
 METRICS = "recall@1 recall@5 recall@10 any@1 any@5 any@10 all@5 all@10 ndcg@10 mrr".split()
 CORPUS = {
@@ -39,6 +39,17 @@ QUERIES = [
     ("bob", "Which roofs did Ann turn green?", "adversarial", [1]),
 ]
 Run = Callable[..., subprocess.CompletedProcess[str]]
+MISTAKES = {
+    "no such folder": ("queries.jsonl", None, "cannot be read: No such file or directory"),
+    "no qrels": ("qrels.tsv", None, "cannot be read: No such file or directory"),
+    "an empty corpus": ("corpus.jsonl", "\n", "is empty"),
+    "queries that are not JSON": ("queries.jsonl", '{"id": "q0"', "line 1: this is not JSON"),
+    "a query without text": ("queries.jsonl", '\n{"id": "q0"}', "line 2: an object with"),
+    "qrels without tabs": ("qrels.tsv", "q0 ann/0 1", "line 1: query id, tab, corpus id is needed"),
+    "an unknown query": ("qrels.tsv", "q0\tann/0\t1\nq99\tann/0\t1", "line 2: queries.jsonl has no query 'q99'"),
+    "an unknown memory": ("qrels.tsv", "q0\tann/77\t1", "line 1: corpus.jsonl has no memory 'ann/77'"),
+    "no answers": ("qrels.tsv", "q0\tann/0\t0", "names no answer"),
+}
 
 
 @pytest.fixture
@@ -67,15 +78,14 @@ def script(environment: dict[str, str], tmp_path: Path) -> Run:
     """Return a function that runs one of our scripts, with more environment where that is given."""
 
     def run(name: str, *arguments: object, **more: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, str(SCRIPTS / name), *map(str, arguments)]
-        return subprocess.run(command, env=environment | more, capture_output=True, text=True, cwd=tmp_path)
+        return run_module(name, *arguments, environment=environment | more, cwd=tmp_path)
 
     return run
 
 
 def test_metrics_are_those_of_the_textbook(module: Callable[[str], ModuleType]) -> None:
     """Recall is fractional, nDCG counts from the best possible order, and nothing below rank 10 counts."""
-    measures = module("sets").measures
+    measures = module("evaluation.sets").measures
     answers = frozenset("abc")
     found = measures([*"axbyzvwsut", "c"], answers)
     third, two = pytest.approx(1 / 3), pytest.approx(2 / 3)
@@ -89,7 +99,7 @@ def test_metrics_are_those_of_the_textbook(module: Callable[[str], ModuleType]) 
 
 def test_intervals_draw_whole_groups_where_there_are_enough(module: Callable[[str], ModuleType]) -> None:
     """Five groups that each agree with themselves give a wider interval than the same answers drawn one by one."""
-    interval, numpy = module("eval").interval, module("numpy")
+    interval, numpy = module("evaluation.__main__").interval, module("numpy")
     values = numpy.repeat([[1.0], [0.0], [1.0], [0.0], [1.0]], 20, axis=0)
     low, high, over = interval(values, [f"g{number // 20}" for number in range(100)])
     narrow_low, narrow_high, otherwise = interval(values, ["one"] * 100)
@@ -99,7 +109,7 @@ def test_intervals_draw_whole_groups_where_there_are_enough(module: Callable[[st
 
 def test_calibration_counts_as_by_hand(module: Callable[[str], ModuleType]) -> None:
     """Each set weighs the same in the reliability of all, and the suggested floor keeps 97 in 100."""
-    calibration = module("calibration")
+    calibration = module("evaluation.calibration")
     one = calibration.Sample("one", [0.25] * 4, [True, False, False, False], [0.25] * 4, [0.05], [0.05])
     two = calibration.Sample("two", [0.29, 1.0], [True, True], [0.29, 1.0], [], [])
     report = calibration.report([one, two], 0.3)
@@ -117,7 +127,7 @@ def test_calibration_counts_as_by_hand(module: Callable[[str], ModuleType]) -> N
 
 def test_foreign_questions_are_never_the_groups_own(module: Callable[[str], ModuleType]) -> None:
     """A group is asked what only others answer; where a set has one group, the other sets' questions serve."""
-    sets, foreign = module("sets"), module("calibration").foreign
+    sets, foreign = module("evaluation.sets"), module("evaluation.calibration").foreign
     ask = lambda text, group: sets.Question(text, text, group, "all", frozenset("x"))  # noqa: E731
     grouped = sets.Set("grouped", Path(), [ask("who?", "a"), ask("where?", "a"), ask("who?", "b"), ask("why?", "b")])
     single = sets.Set("single", Path(), [ask("how?", "all"), ask("why?", "all")])
@@ -129,7 +139,7 @@ def test_foreign_questions_are_never_the_groups_own(module: Callable[[str], Modu
 def test_eval_measures_what_recall_brings_back(script: Run, tiny: Path, tmp_path: Path) -> None:
     """The command line prints a table and writes rows, a chart and the calibration."""
     files = {name: tmp_path / f"out.{name}" for name in ("json", "plot", "calibration")}
-    done = script("eval.py", tiny, *(part for name, path in files.items() for part in (f"--{name}", path)))
+    done = script("evaluation", tiny, *(part for name, path in files.items() for part in (f"--{name}", path)))
     assert done.returncode == 0, done.stderr
     assert "bootstrap over queries" in done.stdout
     rows: list[dict[str, Any]] = json.loads(files["json"].read_text(encoding="utf-8"))
@@ -163,7 +173,7 @@ def test_a_bad_memory_costs_no_set(script: Run, tiny: Path, tmp_path: Path) -> N
     with (tiny / "queries.jsonl").open("a", encoding="utf-8") as file:
         asked = {"id": "q9", "text": "Who won the regatta in Lisbon?", "group": "bob", "category": "unanswerable-far"}
         file.write(json.dumps(asked) + "\n")
-    done = script("eval.py", tiny, "--json", tmp_path / "out.json")
+    done = script("evaluation", tiny, "--json", tmp_path / "out.json")
     assert done.returncode == 0, done.stderr
     assert f"Skipped: {tiny / 'corpus.jsonl'}, memory 'ann/bad': Invalid position" in done.stderr
     assert len(json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))) == 20
@@ -174,7 +184,7 @@ def test_a_bad_memory_costs_no_set(script: Run, tiny: Path, tmp_path: Path) -> N
 @pytest.mark.full
 def test_aged_asks_at_three_ages(script: Run, tiny: Path) -> None:
     """Each memory is stored at its own date; what is relevant is the same at every age."""
-    done = script("eval.py", tiny, "--aged")
+    done = script("evaluation", tiny, "--aged")
     assert done.returncode == 0, done.stderr
     rows = [line.replace("│", " ").split() for line in done.stdout.splitlines() if line.startswith("│")]
     by_age, first = rows[:3], rows[3:]
@@ -197,8 +207,8 @@ def test_growth_asks_among_more_and_more(
     ]
     rows = [json.dumps({"id": str(number), "text": text}) for number, text in enumerate(texts)]
     (noise / "corpus.jsonl").write_text("\n".join(rows), encoding="utf-8")
-    growth = module("growth")
-    found = growth.measured(module("sets").load([tiny]), [noise], (10, 20), settings)
+    growth = module("evaluation.growth")
+    found = growth.measured(module("evaluation.sets").load([tiny]), [noise], (10, 20), settings)
     assert [one.size for one in found] == [6, 10, 20]
     for one in found:
         assert {len(one.first[system]) for system in ("recollect", *growth.PARENTS)} == {len(QUERIES)}
@@ -209,8 +219,8 @@ def test_growth_asks_among_more_and_more(
 
 def test_sizes_counts_what_agents_get(module: Callable[[str], ModuleType], settings: Settings, tiny: Path) -> None:
     """Each question is asked through the tool, and its answer counted, within the budget that the tool keeps."""
-    [one] = module("sets").load([tiny])
-    found = module("answer_sizes").measured(one, settings)
+    [one] = module("evaluation.sets").load([tiny])
+    found = module("evaluation.answer_sizes").measured(one, settings)
     assert len(found.tokens) == len(found.characters) == len(one.questions)
     assert all(0 < tokens <= 2_000 for tokens in found.tokens)
     assert max(found.memories) >= 1
@@ -236,28 +246,15 @@ def check_calibration(report: dict[str, Any]) -> None:
     assert all(row["kept"] == 1.0 for row in floors if row["floor"] <= suggested["every set"])
 
 
-MISTAKES = {
-    "no such folder": ("queries.jsonl", None, "cannot be read: No such file or directory"),
-    "no qrels": ("qrels.tsv", None, "cannot be read: No such file or directory"),
-    "an empty corpus": ("corpus.jsonl", "\n", "is empty"),
-    "queries that are not JSON": ("queries.jsonl", '{"id": "q0"', "line 1: this is not JSON"),
-    "a query without text": ("queries.jsonl", '\n{"id": "q0"}', "line 2: an object with"),
-    "qrels without tabs": ("qrels.tsv", "q0 ann/0 1", "line 1: query id, tab, corpus id is needed"),
-    "an unknown query": ("qrels.tsv", "q0\tann/0\t1\nq99\tann/0\t1", "line 2: queries.jsonl has no query 'q99'"),
-    "an unknown memory": ("qrels.tsv", "q0\tann/77\t1", "line 1: corpus.jsonl has no memory 'ann/77'"),
-    "no answers": ("qrels.tsv", "q0\tann/0\t0", "names no answer"),
-}
-
-
 @pytest.fixture
 def evaluated(
     module: Callable[[str], ModuleType], capsys: pytest.CaptureFixture[str]
 ) -> Callable[..., tuple[int, str, str]]:
-    """Return a function that runs scripts/eval.py in this process: its exit code and both its streams."""
+    """Return a function that runs scripts/eval in this process: its exit code and both its streams."""
 
     def run(*folders: Path, **options: Path) -> tuple[int, str, str]:
         with pytest.raises(typer.Exit) as ended:
-            module("eval").main(list(folders), **options)
+            module("evaluation.__main__").main(list(folders), **options)
         return ended.value.exit_code, *capsys.readouterr()
 
     return run
@@ -299,7 +296,7 @@ def test_eval_looks_before_it_works(
 
 def test_eval_ends_a_mistake_without_a_traceback(script: Run, tmp_path: Path) -> None:
     """A wrong folder on the real command line ends with exit code 2 and one line on the error stream."""
-    done = script("eval.py", tmp_path / "nowhere")
+    done = script("evaluation", tmp_path / "nowhere")
     assert (done.returncode, done.stdout) == (2, "")
     path = tmp_path / "nowhere" / "queries.jsonl"
     assert done.stderr == f"Error: {path} cannot be read: No such file or directory.\n"
@@ -319,7 +316,7 @@ def test_duplicates_measures_each_threshold(script: Run, tmp_path: Path) -> None
         "The sky is blue.\tThe sky is blue today.\t2.0\n",
         encoding="utf-8",
     )
-    done = script("duplicates.py", pairs, "--json", rows, "--corpus", corpus)
+    done = script("evaluation.duplicates", pairs, "--json", rows, "--corpus", corpus)
     assert done.returncode == 0, done.stderr
     assert "3 pairs say the same" in done.stdout
     found = json.loads(rows.read_text(encoding="utf-8"))
@@ -331,5 +328,5 @@ def test_duplicates_measures_each_threshold(script: Run, tmp_path: Path) -> None
     assert "takes 2 of them for the same, and 0 others" in done.stdout
     assert first["named"] == pytest.approx(1 / 3)
     pairs.write_text("only one text\n", encoding="utf-8")
-    wrong = script("duplicates.py", pairs)
+    wrong = script("evaluation.duplicates", pairs)
     assert (wrong.returncode, f"{pairs}, line 1" in wrong.stderr, "Traceback" in wrong.stderr) == (2, True, False)

@@ -1,11 +1,9 @@
-"""scripts/eval_sessions.py: scores that were worked out by hand, and labelled sessions played through real stores."""
+"""scripts/eval-sessions: scores that were worked out by hand, and labelled sessions played through real stores."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from datetime import UTC, datetime
@@ -16,9 +14,10 @@ from typing import Any
 import pytest
 
 from labelled_sessions import written
-from places import SCRIPTS, TESTS
+from places import TESTS
 from recollect import App
 from recollect.errors import InvalidInput
+from script_process import run_module
 
 BUILD = TESTS / "sessions" / "build"
 Module = Callable[[str], ModuleType]
@@ -72,8 +71,8 @@ def tiny(tmp_path: Path) -> Path:
 @pytest.fixture
 def hand(module: Module, tiny: Path) -> SimpleNamespace:
     """Return the tiny set, and a function that scores decisions made by hand: `same` compares letter by letter."""
-    players, scores = module("session_players"), module("session_scores")
-    one = module("session_sets").load(tiny)
+    players, scores = module("evaluation.sessions.players"), module("evaluation.sessions.scores")
+    one = module("evaluation.sessions.sets").load(tiny)
 
     def score(
         kept: Iterable[tuple[str, int]] = (),
@@ -178,7 +177,7 @@ def test_a_fact_that_is_shown_as_outdated_is_not_current(hand: SimpleNamespace) 
 
 def test_secrets_are_made_anew_and_found_wherever_they_stand(module: Module, tiny: Path, tmp_path: Path) -> None:
     """Each placeholder becomes a value, also deep in an input; the search looks into files and tables."""
-    sets, leaks = module("session_sets"), module("session_players").leaks
+    sets, leaks = module("evaluation.sessions.sets"), module("evaluation.sessions.players").leaks
     one = sets.load(tiny)
     event = one.by_place["s1", 8]
     assert sorted(one.secrets) == ["aws_key", "token"]
@@ -200,7 +199,7 @@ def test_secrets_are_made_anew_and_found_wherever_they_stand(module: Module, tin
 def test_the_days_of_a_set_are_moved_to_now(module: Module, tiny: Path) -> None:
     """The time of day and the distances stay, and the prompts come after the last session and not after now."""
     now = datetime(2027, 5, 5, 10, 30, tzinfo=UTC)
-    one = module("session_sets").load(tiny, now)
+    one = module("evaluation.sessions.sets").load(tiny, now)
     assert one.events[0].at.isoformat() == "2027-05-04T10:00:00+00:00"
     assert one.events[-1].at < one.asked_at <= now
 
@@ -217,16 +216,16 @@ def test_what_cannot_be_understood_is_named(module: Module, tmp_path: Path, row:
     """The error names the file, the line and the reason."""
     folder = written(tmp_path / "odd", [{"event": START}, row], PROMPTS)
     with pytest.raises(InvalidInput, match=rf"events\.jsonl, line 2: .*{said}"):
-        module("session_sets").load(folder)
+        module("evaluation.sessions.sets").load(folder)
     unknown = written(tmp_path / "other", ROWS, [{"id": "a1", "prompt": "x", "wants": [["s9", 1]]}])
     with pytest.raises(InvalidInput, match=r"prompts\.jsonl, line 1: .*no such event"):
-        module("session_sets").load(unknown)
+        module("evaluation.sessions.sets").load(unknown)
 
 
 def test_an_unknown_kind_of_secret_is_said_and_left_as_it_is(module: Module, tmp_path: Path) -> None:
     """Nobody knows which shape its value has, so the placeholder is played, and the set goes on."""
     row = {"event": TOOL, "output": "url {{SECRET:db_url}}, key {{SECRET:aws_key}}"}
-    one = module("session_sets").load(written(tmp_path / "other", [{"event": START}, row], PROMPTS[2:3]))
+    one = module("evaluation.sessions.sets").load(written(tmp_path / "other", [{"event": START}, row], PROMPTS[2:3]))
     assert one.unknown == ("db_url",)
     assert set(one.secrets) == {"aws_key"}
     assert one.events[-1].output.startswith("url {{SECRET:db_url}}, key AK")
@@ -234,7 +233,7 @@ def test_an_unknown_kind_of_secret_is_said_and_left_as_it_is(module: Module, tmp
 
 def test_saying_the_same_needs_the_meaning_and_the_names(module: Module, app: App) -> None:
     """A paraphrase with the lesson's numbers is the same; another subject, or other numbers, are not."""
-    same = module("session_scores").SaysTheSame(app.embedder)
+    same = module("evaluation.sessions.scores").SaysTheSame(app.embedder)
     lesson = "Backend tests need the service db-test on port 5433; start it with `docker compose --profile test up`."
     assert same(
         lesson, "Start the service db-test (port 5433) by docker compose --profile test before the backend tests"
@@ -248,16 +247,8 @@ def test_saying_the_same_needs_the_meaning_and_the_names(module: Module, app: Ap
 def played(folder: Path, through: str, environment: dict[str, str], tmp_path: Path, *more: str) -> dict[str, Any]:
     """Run the script on one folder and return what it writes of it; what it prints is in `printed`."""
     file = tmp_path / f"{through}.json"
-    command = [
-        sys.executable,
-        str(SCRIPTS / "eval_sessions.py"),
-        str(folder),
-        "--through",
-        through,
-        "--json",
-        str(file),
-    ]
-    done = subprocess.run([*command, *more], env=environment, capture_output=True, text=True)
+    options = (folder, "--through", through, "--json", file, *more)
+    done = run_module("evaluation.sessions", *options, environment=environment)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))["sets"][0]
     return found | {"printed": done.stdout}
@@ -274,8 +265,7 @@ def test_a_set_is_played_through_a_store(environment: dict[str, str], tiny: Path
 
 def test_a_folder_that_is_no_set_ends_with_an_error(environment: dict[str, str], tmp_path: Path) -> None:
     """The message says which file is missing, without a traceback."""
-    command = [sys.executable, str(SCRIPTS / "eval_sessions.py"), str(tmp_path)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True)
+    done = run_module("evaluation.sessions", tmp_path, environment=environment)
     assert done.returncode == InvalidInput.exit_code
     assert "events.jsonl cannot be read" in done.stderr
     assert "Traceback" not in done.stderr
@@ -283,7 +273,7 @@ def test_a_folder_that_is_no_set_ends_with_an_error(environment: dict[str, str],
 
 def test_hooks_have_an_authority_of_their_own(module: Module) -> None:
     """Another process would still know who said something, so the option is refused there."""
-    evaluation = module("eval_sessions")
+    evaluation = module("evaluation.sessions.__main__")
     with pytest.raises(InvalidInput, match="`--one-authority`"):
         evaluation.ignore_origin(evaluation.Through.HOOKS)
 

@@ -1,4 +1,4 @@
-"""scripts/first_hour.py: how what was measured stands on the page."""
+"""scripts/first-hour: how what was measured stands on the page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_a_step_that_took_no_time_is_measured_all_the_same(
     module: Callable[[str], ModuleType], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A row whose value is 0 stands in the table; only a row without any value is told as a count."""
-    script = module("first_hour")
+    script = module("costs.first_hour")
     page = tmp_path / "page.md"
     page.write_text(f"{START}{END}\n", encoding="utf-8")
     monkeypatch.setattr(script, "PAGE", page)

@@ -1,12 +1,10 @@
-"""scripts/load.py as its users run it, with few memories and for seconds: what it counts, and what it leaves."""
+"""scripts/load as its users run it, with few memories and for seconds: what it counts, and what it leaves."""
 
 from __future__ import annotations
 
 import json
 import os
 import socket
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
@@ -14,16 +12,15 @@ from types import ModuleType
 import pytest
 import sqlalchemy
 
-from places import SCRIPTS
 from postgres import ADDRESS, Postgres
+from script_process import run_module
 
-SCRIPT = str(SCRIPTS / "load.py")
 FEW = ("--memories", "60", "--seconds", "2", "--clients", "3", "--replicas", "1")
 
 
 def test_figures_of_a_load(module: Callable[[str], ModuleType]) -> None:
     """Percentiles are those of all clients' milliseconds, errors add up, and stages are averages of a request."""
-    load = module("load")
+    load = module("team_load.__main__")
     clients = [load.Client(number, "http://127.0.0.1:1", "", (), ()) for number in range(2)]
     clients[0].taken["recall"] = [float(ms) for ms in range(51)]
     clients[1].taken["recall"] = [float(ms) for ms in range(51, 101)]
@@ -40,7 +37,7 @@ def test_figures_of_a_load(module: Callable[[str], ModuleType]) -> None:
 
 def test_a_client_counts_a_server_that_is_away(module: Callable[[str], ModuleType]) -> None:
     """A request that nobody answers is an error with the name of its kind, never the end of the client."""
-    load = module("load")
+    load = module("team_load.__main__")
     with socket.socket() as bound:  # nobody listens there
         bound.bind(("127.0.0.1", 0))
         client = load.Client(0, f"http://127.0.0.1:{bound.getsockname()[1]}", "", ("one two three",), ())
@@ -55,8 +52,8 @@ def test_load_times_real_replicas_and_drops_its_database(tmp_path: Path) -> None
     postgres.close()
     environment = os.environ | {"RECOLLECT_TEST_POSTGRES_URL": ADDRESS}
     before = _databases()
-    command = [sys.executable, SCRIPT, *FEW, "--json", "load.json", "--picture", "load.png"]
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    files = ("--json", "load.json", "--picture", "load.png")
+    done = run_module("team_load", *FEW, *files, environment=environment, cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     found = json.loads((tmp_path / "load.json").read_text(encoding="utf-8"))
     assert _databases() <= before

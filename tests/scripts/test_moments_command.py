@@ -23,7 +23,7 @@ def call(number: int, command: str, *wants: str, output: str = "", failed: bool 
 
 def test_calls_are_counted_by_what_they_got(app: App, module: Callable[[str], ModuleType]) -> None:
     """A line before and after counts where it is wanted; a miss and a line that nobody wants are named."""
-    moments = module("moments")
+    moments = module("evaluation.moments")
     calls = [
         call(1, "git push --force", "m1"),
         call(2, "make test", "m2", output="connect ECONNREFUSED", failed=True),
@@ -41,7 +41,7 @@ def test_calls_are_counted_by_what_they_got(app: App, module: Callable[[str], Mo
 
 def test_each_set_is_whole(module: Callable[[str], ModuleType]) -> None:
     """Each set that is committed has moments for each of its memories, in their order, that can be read."""
-    moments = module("moments")
+    moments = module("evaluation.moments")
     for folder in sorted(one for one in moments.SETS.iterdir() if one.is_dir()):
         memories, when = (moments.lines_of(folder / f"{name}.jsonl") for name in ("memories", "when"))
         assert [one["id"] for one in memories] == [one["id"] for one in when], folder.name

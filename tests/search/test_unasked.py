@@ -18,6 +18,18 @@ ASKED = "From which branch do we deploy the billing service?"
 TOLD = "We deploy the billing service from the branch release-stable."
 NEAR = ("The billing service is deployed by Ada.", "The branch release-stable is cut on Mondays.")
 OTHERS = ("Money is stored as integer pence, never floats.", "Labels are cached by their order and day.")
+SILENT: list[tuple[str, dict[str, Any], Any]] = [
+    ("private", {"sensitivity": "private"}, ADA),
+    ("secret", {"sensitivity": "secret"}, ADA),
+    ("another team's", {}, OTHER),
+    ("a page's", {}, ADA.saying(SaidBy.WEB, "https://docs.example.com")),
+    ("an import's", {}, ADA.saying(SaidBy.IMPORT, "notes.md:3")),
+    ("a draft of a command", {"source": "hook"}, ADA.saying(SaidBy.COMMAND, "make")),
+    ("a draft of a report", {"source": "hook", "fact_type": "decision"}, ADA.saying(SaidBy.REPORT)),
+    ("a draft of a person", {"source": "hook"}, ADA),
+    ("a summary of a session", {"source": "hook", "type": "session_summary"}, ADA),
+    ("a checkpoint", {"source": "hook", "type": "checkpoint"}, ADA),
+]
 
 
 def shown(app: App, prompt: str = ASKED, known: tuple[int, ...] = ()) -> list[int]:
@@ -105,20 +117,6 @@ def test_what_a_person_denied_is_not_shown(app: App) -> None:
     assert shown(app) == [seen]
     told = add(app, TOLD)
     assert shown(app) == [told]
-
-
-SILENT: list[tuple[str, dict[str, Any], Any]] = [
-    ("private", {"sensitivity": "private"}, ADA),
-    ("secret", {"sensitivity": "secret"}, ADA),
-    ("another team's", {}, OTHER),
-    ("a page's", {}, ADA.saying(SaidBy.WEB, "https://docs.example.com")),
-    ("an import's", {}, ADA.saying(SaidBy.IMPORT, "notes.md:3")),
-    ("a draft of a command", {"source": "hook"}, ADA.saying(SaidBy.COMMAND, "make")),
-    ("a draft of a report", {"source": "hook", "fact_type": "decision"}, ADA.saying(SaidBy.REPORT)),
-    ("a draft of a person", {"source": "hook"}, ADA),
-    ("a summary of a session", {"source": "hook", "type": "session_summary"}, ADA),
-    ("a checkpoint", {"source": "hook", "type": "checkpoint"}, ADA),
-]
 
 
 @pytest.mark.parametrize(("fields", "caller"), [one[1:] for one in SILENT], ids=[one[0] for one in SILENT])

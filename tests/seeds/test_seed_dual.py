@@ -25,6 +25,21 @@ STORED: dict[str, Any] = {
 }
 SHOWN = {"summary": "abstract", "type": "fact_type"}
 TENTHS = {"importance": 0.9}
+ENTITIES = {
+    "person": ("Yesterday Ada Lovelace opened the engine.", "Ada Lovelace"),
+    "organisation": ("The contract is with Acme Corp.", "Acme Corp"),
+    "place": ("The office moved to Berlin.", "Berlin"),
+    "thing": ("We pay with Stripe now.", "Stripe"),
+    "concept": ("The next OTA comes in May.", "OTA"),
+    "file": ("The guard is in src/parse/lexer.py.", "src/parse/lexer.py"),
+    "url": ("See https://example.org/engine for it.", "https://example.org/engine"),
+    "email": ("Write to ada@example.org about it.", "ada@example.org"),
+    "version": ("It broke in v2.3.1 first.", "v2.3.1"),
+    "identifier": ("The budget is MAX_BACKOFF_SECONDS.", "MAX_BACKOFF_SECONDS"),
+    "ticket": ("It was closed as ENGINE-42.", "ENGINE-42"),
+    "hashtag": ("Everything about #launch is here.", "launch"),
+}
+HABIT = {"match": 0.40, "importance": 0.30, "recency": 0.20, "frequency": 0.10}
 
 
 def put(door: Door, content: str, **fields: Any) -> str:
@@ -170,22 +185,6 @@ def test_provenance_tells_operation_time_and_metadata(door: Door) -> None:
     assert "importance" in str(second)
 
 
-ENTITIES = {
-    "person": ("Yesterday Ada Lovelace opened the engine.", "Ada Lovelace"),
-    "organisation": ("The contract is with Acme Corp.", "Acme Corp"),
-    "place": ("The office moved to Berlin.", "Berlin"),
-    "thing": ("We pay with Stripe now.", "Stripe"),
-    "concept": ("The next OTA comes in May.", "OTA"),
-    "file": ("The guard is in src/parse/lexer.py.", "src/parse/lexer.py"),
-    "url": ("See https://example.org/engine for it.", "https://example.org/engine"),
-    "email": ("Write to ada@example.org about it.", "ada@example.org"),
-    "version": ("It broke in v2.3.1 first.", "v2.3.1"),
-    "identifier": ("The budget is MAX_BACKOFF_SECONDS.", "MAX_BACKOFF_SECONDS"),
-    "ticket": ("It was closed as ENGINE-42.", "ENGINE-42"),
-    "hashtag": ("Everything about #launch is here.", "launch"),
-}
-
-
 @pytest.mark.parametrize("kind", EntityType)
 def test_entities_are_extracted(door: Door, kind: str) -> None:
     """Each memory knows what it names, and what kind of thing that is."""
@@ -219,9 +218,6 @@ def test_words_are_stemmed(door: Door, said: str, asked: str) -> None:
     [hit] = door.read("search_memories", query=asked)["memories"]
     assert hit["id"] == memory_id
     assert "words" in hit["why"]["found_by"]
-
-
-HABIT = {"match": 0.40, "importance": 0.30, "recency": 0.20, "frequency": 0.10}
 
 
 @pytest.mark.parametrize("part", HABIT)

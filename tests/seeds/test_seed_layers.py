@@ -30,6 +30,7 @@ LAYERS = {
     "overview": "The deploy failed since the disk was full. It was grown.",
     "content": "The deploy of the ledger failed at noon since its disk was full; Ada grew it to 80 GB and ran it.",
 }
+OLD, MORE = "The user prefers dark mode in the editor.", "The font is Fira Code."
 
 
 def put(door: Door, content: str, category: str = "patterns", **fields: Any) -> str:
@@ -228,9 +229,6 @@ def test_remember_validates(door: Door) -> None:
     assert door.refused("memory_remember", category="cases") == "Missing content: `memory_remember` requires `content`"
     assert door.refused("memory_remember", content="x") == "Missing category: `memory_remember` requires `category`"
     assert door.read("stats")["memories"] == 0
-
-
-OLD, MORE = "The user prefers dark mode in the editor.", "The font is Fira Code."
 
 
 @pytest.mark.parametrize(

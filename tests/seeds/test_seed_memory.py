@@ -30,6 +30,34 @@ EXAMPLE = {
     "category": "development",
     "scope": "project",
 }
+VALUES: dict[str, Any] = {
+    "content": "The gazebo is green",
+    "key": "gazebo",
+    "fact_type": "preference",
+    "category": "garden",
+    "confidence": 0.9,
+    "scope": "team",
+}
+ERRORS: dict[str, tuple[dict[str, Any], str]] = {
+    "action": ({"action": "delete"}, "Invalid action: Must be `remember`, `recall`, or `forget`"),
+    "no action": ({}, "Invalid action: Must be `remember`, `recall`, or `forget`"),
+    "content": ({"action": "remember"}, "Missing content: `remember` requires `content`"),
+    "query": ({"action": "recall"}, "Missing query: `recall` requires `query`"),
+    "id": ({"action": "forget"}, "Missing id: `forget` requires `id`"),
+    "confidence": (
+        {"action": "remember", "content": "x", "confidence": 1.1},
+        "Invalid confidence: Must be 0.0–1.0",
+    ),
+    "scope": (
+        {"action": "remember", "content": "x", "scope": "galaxy"},
+        "Invalid scope: Must be `personal`, `project`, or `team`",
+    ),
+}
+SECRETS = {
+    "API key": "the api key is " + "sk-" + "proj-" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5bC7d",
+    "token": f"the deploy token is {token()}",
+    "password": "db_pass" + "word = " + "hunter2" + "-Correct-Horse-9",
+}
 
 
 def recalled(door: Door, query: str, **fields: Any) -> list[dict[str, Any]]:
@@ -92,16 +120,6 @@ def test_forgetting_empties_both_stores(door: Door) -> None:
             assert database.execute(query, (memory_id,)).fetchall() == []
     assert door.read("stats", scope="project")["memories"] == 0
     assert door.read("find_similar", content="The mascot is a quokka", threshold=-1.0)["memories"] == []
-
-
-VALUES: dict[str, Any] = {
-    "content": "The gazebo is green",
-    "key": "gazebo",
-    "fact_type": "preference",
-    "category": "garden",
-    "confidence": 0.9,
-    "scope": "team",
-}
 
 
 @pytest.mark.parametrize("name", VALUES)
@@ -238,36 +256,12 @@ def test_recall_searches_by(door: Door, query: str, way: str) -> None:
     assert hits[0]["found_by"] in said[way]
 
 
-ERRORS: dict[str, tuple[dict[str, Any], str]] = {
-    "action": ({"action": "delete"}, "Invalid action: Must be `remember`, `recall`, or `forget`"),
-    "no action": ({}, "Invalid action: Must be `remember`, `recall`, or `forget`"),
-    "content": ({"action": "remember"}, "Missing content: `remember` requires `content`"),
-    "query": ({"action": "recall"}, "Missing query: `recall` requires `query`"),
-    "id": ({"action": "forget"}, "Missing id: `forget` requires `id`"),
-    "confidence": (
-        {"action": "remember", "content": "x", "confidence": 1.1},
-        "Invalid confidence: Must be 0.0–1.0",
-    ),
-    "scope": (
-        {"action": "remember", "content": "x", "scope": "galaxy"},
-        "Invalid scope: Must be `personal`, `project`, or `team`",
-    ),
-}
-
-
 @pytest.mark.parametrize("name", ERRORS)
 def test_an_error_is_said_word_for_word(door: Door, name: str) -> None:
     """What is missing or wrong is said in the specification's sentence, and nothing is written."""
     arguments, sentence = ERRORS[name]
     assert door.refused("memory", **arguments) == sentence
     assert door.read("stats")["memories"] == 0
-
-
-SECRETS = {
-    "API key": "the api key is " + "sk-" + "proj-" + "aB3dE5fG7hJ9kL1mN3pQ5rS7tU9vW1xY3zA5bC7d",
-    "token": f"the deploy token is {token()}",
-    "password": "db_pass" + "word = " + "hunter2" + "-Correct-Horse-9",
-}
 
 
 @pytest.mark.parametrize("kind", SECRETS)

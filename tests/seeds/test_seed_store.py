@@ -70,6 +70,9 @@ ABSENT = (
     *("subtitle", "type", "concepts", "files_read", "files_modified", "session_id", "project", "discovery_tokens"),
     *("category", "tags", "key", "expires_at", "ttl_days", "observed_at", "last_accessed_at", "speaker", "position"),
 )
+PARTS = {"match": 0.55, "recency": 0.20, "importance": 0.15, "trust": 0.10}
+FLOOR = 0.05  # of the default model's card: at it the match gives 0.35
+FACT = {"subject": "release", "predicate": "happens on", "object": "Friday"}
 
 
 @pytest.mark.parametrize("name", FIELDS)
@@ -196,10 +199,6 @@ def test_the_same_content_is_one_memory(door: Door) -> None:
     assert door.read("list_memories")["total"] == 1
     assert door.perform("get_memory", id=first).content_hash == hashlib.sha256(content.encode()).hexdigest()
     assert door.actions(first) == ["insert", "refresh"]
-
-
-PARTS = {"match": 0.55, "recency": 0.20, "importance": 0.15, "trust": 0.10}
-FLOOR = 0.05  # of the default model's card: at it the match gives 0.35
 
 
 @pytest.mark.parametrize("part", PARTS)
@@ -382,9 +381,6 @@ def test_deleting_is_for_good_and_journalled(door: Door) -> None:
     assert door.found("quokka") == []
     assert door.reply("restore", id=memory_id) == f"Memory {memory_id} not found."
     assert door.actions(memory_id) == ["insert", "delete"]
-
-
-FACT = {"subject": "release", "predicate": "happens on", "object": "Friday"}
 
 
 @pytest.mark.parametrize("part", FACT)

@@ -49,6 +49,7 @@ ASKED: dict[str, dict[str, Any]] = {
     "memory_recall": {"query": "the anchor"},
     "find_similar": {"content": "the anchor", "threshold": -1.0},
 }
+FACT = {"subject": "release", "predicate": "day", "object": "Friday"}
 
 
 def seen(door: Door, tool: str, **arguments: Any) -> set[str]:
@@ -146,9 +147,6 @@ def test_search_takes_a_budget(door: Door) -> None:
     memory_id = door.store("The anchor is heavy")
     answer = door.read("search_memories", query="the anchor", max_tokens=300)
     assert (ids(answer), answer["details"][0]["id"]) == ([memory_id], memory_id)
-
-
-FACT = {"subject": "release", "predicate": "day", "object": "Friday"}
 
 
 def test_a_fact_keeps_what_is_said_of_it(door: Door) -> None:

@@ -29,6 +29,12 @@ RULES = (
     "Backups run at three, so migrations must never start before four.",
 )
 BASH: dict[str, Any] = {"tool": "Bash", "input": {"command": "make check"}}
+EDIT: dict[str, Any] = {
+    "tool": "Edit",
+    "input": {"file_path": "/srv/engine/a.py", "old_string": "size = 5", "new_string": "size = max(5, workers)"},
+}
+COMMENT = "# The queue must not close before the letters, because workers lose them otherwise.\nclose()"
+FAILS: dict[str, Any] = {"tool": "Bash", "input": {"command": "pytest"}, "output": "E   QueueError: the queue is shut"}
 
 
 def learn(app: App, number: int = 0, session: str = "s1", **fields: Any) -> int:
@@ -90,14 +96,6 @@ def test_without_anything_noted_nobody_is_asked(app: App) -> None:
     """Work alone is no reason to ask."""
     work(app, 20)
     assert stop(app) == Injection()
-
-
-EDIT: dict[str, Any] = {
-    "tool": "Edit",
-    "input": {"file_path": "/srv/engine/a.py", "old_string": "size = 5", "new_string": "size = max(5, workers)"},
-}
-COMMENT = "# The queue must not close before the letters, because workers lose them otherwise.\nclose()"
-FAILS: dict[str, Any] = {"tool": "Bash", "input": {"command": "pytest"}, "output": "E   QueueError: the queue is shut"}
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 HERE = "project:crew/engine"
 RULE = "Nobody deploys on Fridays, because the support team is away until Monday and nobody could roll it back."
+SECRET = "The zephyr cupboard is opened with the handle on the left."
 
 
 def begin(app: App, session: str = "s1", source: str = "startup", **fields: Any) -> Injection:
@@ -171,9 +172,6 @@ def test_lines_of_one_topic_stand_together(app: App) -> None:
     ]
     assert list(map(str, ids)) == ["1", "2", "3", "4"]
     assert [int(line[3]) for line in lines(read(app).text)] == [ids[0], ids[2], ids[1], ids[3]]
-
-
-SECRET = "The zephyr cupboard is opened with the handle on the left."
 
 
 def _private(app: App) -> None:

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.slow
 NAMESPACES = ("project:crew/engine", "user:ada", "team:crew")
 BLOCK = 4_096  # bytes
 MANY = 1_100  # above Chroma's sync threshold, so that graph files are on disk
+FURTHER = {"database halved", "database empty", "graphs deleted", "graph halved", "metadata empty", "everything empty"}
 
 
 def garbage(path: Path) -> None:
@@ -101,7 +102,6 @@ DAMAGES: dict[str, Callable[[Path], None]] = {
 }
 
 
-FURTHER = {"database halved", "database empty", "graphs deleted", "graph halved", "metadata empty", "everything empty"}
 FURTHER |= {"graph empty", "database garbage", "folder is a file", "database deleted", "metadata garbage"}
 """Kinds that only scripts/soak tries: each resembles one that is always tried."""
 

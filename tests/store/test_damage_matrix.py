@@ -37,6 +37,7 @@ from unprivileged import unprivileged
 pytestmark = pytest.mark.slow
 
 HERE = "project:crew/engine"
+FURTHER = {"content and its hash", "trust", "unknown level", "namespace", "tag added", "fact deleted", "page of words"}
 
 
 def by_hand(folder: Path, *statements: str) -> None:
@@ -209,7 +210,6 @@ def ill(app: Any, *, deep: bool) -> dict[str, Check]:
     return found
 
 
-FURTHER = {"content and its hash", "trust", "unknown level", "namespace", "tag added", "fact deleted", "page of words"}
 FURTHER |= {"page of memory_trigram_data", "first page of vector", "text index overwritten", "triggers lost"}
 FURTHER |= {"counts", "text index without configuration", "page of memory_text_data", "vector of another size"}
 FURTHER |= {"page of ix_memory_namespace_id_created_at", "page of vector"}

@@ -65,6 +65,24 @@ ONLY: dict[str, Any] = {
     "until": START - timedelta(days=1),
     "sensitivity": Sensitivity.SECRET,
 }
+filters = st.fixed_dictionaries(
+    {},
+    optional={
+        "fact_type": st.sampled_from([FactType.GENERAL, FactType.FACT, FactType.CASE, FactType.SELF]),
+        "category": st.sampled_from(["ops", "design", "needle", "Ops"]),
+        "type": st.sampled_from([ObservationType.BUGFIX, ObservationType.FEATURE, ObservationType.CHECKPOINT]),
+        "tags": st.lists(st.sampled_from(["urgent", "BILLING", "SPÄTER", "x%", "X%", "y_z", "yaz"]), max_size=3).map(
+            tuple
+        ),
+        "concepts": st.lists(st.sampled_from(Concept), max_size=2).map(tuple),
+        "project": st.sampled_from(["atlas", "borealis", "needle"]),
+        "session_id": st.sampled_from(["s1", "s2", "needle"]),
+        "file": st.sampled_from(["a/file1.py", "file1.py", "ile1.py", "src/b", "src", "needle.py"]),
+        "since": st.integers(-10, 6_010).map(lambda hours: START + timedelta(hours=hours)),
+        "until": st.integers(-10, 6_010).map(lambda hours: START + timedelta(hours=hours)),
+        "sensitivity": st.sampled_from(Sensitivity),
+    },
+)
 
 
 def is_at(path: str, asked: str) -> bool:
@@ -267,26 +285,6 @@ def test_what_one_may_not_see_costs_nothing_either(crowd: Crowd) -> None:
     assert not view.filtered
     assert crowd.indexed.nearest(TOWARDS, view, 3) == pytest.approx(crowd.brute(TOWARDS, view, 3), abs=1e-5)
     assert len(crowd.indexed.nearest(TOWARDS, view, 50)) == RARE
-
-
-filters = st.fixed_dictionaries(
-    {},
-    optional={
-        "fact_type": st.sampled_from([FactType.GENERAL, FactType.FACT, FactType.CASE, FactType.SELF]),
-        "category": st.sampled_from(["ops", "design", "needle", "Ops"]),
-        "type": st.sampled_from([ObservationType.BUGFIX, ObservationType.FEATURE, ObservationType.CHECKPOINT]),
-        "tags": st.lists(st.sampled_from(["urgent", "BILLING", "SPÄTER", "x%", "X%", "y_z", "yaz"]), max_size=3).map(
-            tuple
-        ),
-        "concepts": st.lists(st.sampled_from(Concept), max_size=2).map(tuple),
-        "project": st.sampled_from(["atlas", "borealis", "needle"]),
-        "session_id": st.sampled_from(["s1", "s2", "needle"]),
-        "file": st.sampled_from(["a/file1.py", "file1.py", "ile1.py", "src/b", "src", "needle.py"]),
-        "since": st.integers(-10, 6_010).map(lambda hours: START + timedelta(hours=hours)),
-        "until": st.integers(-10, 6_010).map(lambda hours: START + timedelta(hours=hours)),
-        "sensitivity": st.sampled_from(Sensitivity),
-    },
-)
 
 
 @hypothesis_settings(

@@ -35,6 +35,20 @@ FACT = "Production deploys go out on Tuesday mornings"
 MEANING = "when do we ship releases?"
 WAITING = "Some memories have no embeddings yet."
 OLDER = "0123456789ab" + "0" * 52
+KILLED = """
+import os, signal, sys
+import recollect
+from recollect.memory.embed import embed_pending
+most, done = int(sys.argv[1]), []
+def kill():
+    done.append(1)
+    if len(done) > most:
+        os.kill(os.getpid(), signal.SIGKILL)
+with recollect.open_app(background=False) as app:
+    if most < 0:
+        kill()
+    embed_pending(app.records, app.embedder, kill)
+"""
 
 
 def older_model(settings: Settings) -> Embedder:
@@ -199,22 +213,6 @@ def test_it_is_all_or_nothing(older: Settings) -> None:
     by_hand(older, "DROP TRIGGER refuse")
     with open_app(older) as app:
         check_renewed(app, older)
-
-
-KILLED = """
-import os, signal, sys
-import recollect
-from recollect.memory.embed import embed_pending
-most, done = int(sys.argv[1]), []
-def kill():
-    done.append(1)
-    if len(done) > most:
-        os.kill(os.getpid(), signal.SIGKILL)
-with recollect.open_app(background=False) as app:
-    if most < 0:
-        kill()
-    embed_pending(app.records, app.embedder, kill)
-"""
 
 
 @pytest.mark.parametrize("most", [-1, 3], ids=["before it embeds", "while it embeds"])

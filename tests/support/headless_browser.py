@@ -1,4 +1,4 @@
-"""Debian's Chromium, which tests of the page and `scripts/page_pictures.py` drive."""
+"""Debian's Chromium, which tests of the page and `scripts/pictures/page.py` drive."""
 
 from __future__ import annotations
 

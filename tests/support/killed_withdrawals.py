@@ -48,6 +48,7 @@ _WORKING = textwrap.dedent(
     """
 )
 """Does each piece of work that it is told of in a process of its own, which begins with everything imported."""
+_WITHDRAW = {"source": BAD, "apply": True}
 
 
 @dataclass
@@ -89,9 +90,6 @@ def kill_withdrawals(
             withdrawn = seen == without
         process.kill()
     return killed
-
-
-_WITHDRAW = {"source": BAD, "apply": True}
 
 
 def _kill(process: subprocess.Popen[str], work: Sequence[object], wait: float) -> None:

@@ -34,6 +34,7 @@ MOST = 0.25  # seconds of processor time for 5,000 characters
 WORST = 8.0  # times as long may a text of four times the length take
 NOTICED = 0.05  # seconds below which no growth is measured
 _TELLING = 0.2  # seconds of processor time
+_NAMING = (_constants.LITERAL, _constants.RANGE)
 
 
 @dataclass(frozen=True)
@@ -316,6 +317,3 @@ def _named(kind: Any, value: Any) -> str:
         return ""
     starts = [one[1] if one[0] is _constants.LITERAL else one[1][0] for one in value if one[0] in _NAMING]
     return "".join(map(chr, starts))
-
-
-_NAMING = (_constants.LITERAL, _constants.RANGE)

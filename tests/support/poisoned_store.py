@@ -34,6 +34,21 @@ BAD: Final = "poison.example.net"
 MARK: Final = "zyxq"
 SUBJECTS: Final = ("crane", "pier", "lock", "buoy", "tide", "hull", "mast", "sail", "rope", "dock")
 CAPTURED: Final = LifecycleSettings(consolidate=Fading.ALL)
+WIDE: Final = {"min_score": 0.0, "superseded": True, "history": True, "threshold": -1.0, "max_entries": 100}
+"""How much is asked for, where a request can say it."""
+_WRITES: Final = ("set_standing", "replace_memory", "tell_apart")
+"""What the page does that changes something."""
+SHOWING: Final = (
+    "SELECT memory.* FROM memory WHERE deleted_at IS NULL AND sensitivity = 'public'",
+    "SELECT label.* FROM label JOIN memory ON id = memory_id WHERE deleted_at IS NULL AND sensitivity = 'public'",
+    "SELECT fact.* FROM fact LEFT JOIN memory ON memory.id = memory_id WHERE fact.sensitivity = 'public'"
+    " AND (memory_id IS NULL OR (deleted_at IS NULL AND memory.sensitivity = 'public'))",
+    "SELECT summary, draft, reason FROM observation",
+    "SELECT state FROM session",
+    "SELECT text FROM word",
+    "SELECT words FROM memory_words",
+)
+"""The rows that answers are made of."""
 
 
 def page(host: str, number: int = 1) -> Caller:
@@ -190,12 +205,6 @@ def asked_for(settings: Settings) -> dict[str, list[Any]]:
     }
 
 
-WIDE: Final = {"min_score": 0.0, "superseded": True, "history": True, "threshold": -1.0, "max_entries": 100}
-"""How much is asked for, where a request can say it."""
-_WRITES: Final = ("set_standing", "replace_memory", "tell_apart")
-"""What the page does that changes something."""
-
-
 def answers(app: App, settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield what every verb that reads answers, in the table and on the page: the verb with what it is asked, a text.
 
@@ -227,19 +236,6 @@ def answers(app: App, settings: Settings) -> Iterator[tuple[str, str]]:
 def _json(name: str, answer: Any) -> str:
     kinds = {one.name: one.answer for one in (*VERBS, *PARTS.values())}
     return json.dumps(public_json(kinds[name], answer), default=str) if name in kinds else ""
-
-
-SHOWING: Final = (
-    "SELECT memory.* FROM memory WHERE deleted_at IS NULL AND sensitivity = 'public'",
-    "SELECT label.* FROM label JOIN memory ON id = memory_id WHERE deleted_at IS NULL AND sensitivity = 'public'",
-    "SELECT fact.* FROM fact LEFT JOIN memory ON memory.id = memory_id WHERE fact.sensitivity = 'public'"
-    " AND (memory_id IS NULL OR (deleted_at IS NULL AND memory.sensitivity = 'public'))",
-    "SELECT summary, draft, reason FROM observation",
-    "SELECT state FROM session",
-    "SELECT text FROM word",
-    "SELECT words FROM memory_words",
-)
-"""The rows that answers are made of."""
 
 
 def left_in_rows(settings: Settings) -> list[str]:

@@ -19,6 +19,34 @@ WORST: Final = 8.0  # times the cost of a quarter of the text: linear is 4, quad
 
 MARKS: Final = "\u0301\u0327\u0323"
 HEBREW: Final = "\u05c1\u05b0\u05bc"
+SHAPES: Final = (
+    "one letter",
+    "words",
+    "other words",
+    "names of people",
+    "dots",
+    "slashes",
+    "digits",
+    "spaces",
+    "other lines",
+    "empty lines",
+    "sentences",
+    "nested quotes",
+    "backslashes",
+    "open brackets",
+    "open braces",
+    "links",
+    "headings",
+    "pairs of backticks",
+    "signs",
+    "turns of roles",
+    "addresses",
+    "lines of settings",
+    "base64",
+    "marks",
+    "ideographs",
+)
+"""The pumps that differ most in what they make a reader do."""
 
 
 def filled(piece: str, start: str = "", end: str = "") -> Callable[[int], str]:
@@ -137,35 +165,6 @@ PUMPS: Final[dict[str, Callable[[int], str]]] = {
     "lines of marks": filled(MARKS * 800 + "\n"),
     "marks between": filled(MARKS * 12 + "a"),
 }
-
-SHAPES: Final = (
-    "one letter",
-    "words",
-    "other words",
-    "names of people",
-    "dots",
-    "slashes",
-    "digits",
-    "spaces",
-    "other lines",
-    "empty lines",
-    "sentences",
-    "nested quotes",
-    "backslashes",
-    "open brackets",
-    "open braces",
-    "links",
-    "headings",
-    "pairs of backticks",
-    "signs",
-    "turns of roles",
-    "addresses",
-    "lines of settings",
-    "base64",
-    "marks",
-    "ideographs",
-)
-"""The pumps that differ most in what they make a reader do."""
 
 
 class Grown(NamedTuple):

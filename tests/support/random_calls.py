@@ -61,6 +61,14 @@ MOST |= {"foreign_file": 0.3, "web": 0.3, "model": 0.4}
 SAYING = ("web", "web", "tool", "file", "command", "report", "model")
 WORDS = {"remember", "store_memory", "memory_store", "memory_remember", "update_memory", "import_batch"}
 """The operations that bring words."""
+Places = Mapping[str, str]
+"""The namespaces that somebody has a right to, by scope."""
+Others = Callable[[str, bool], bool]
+"""Says of the namespace of a project whether somebody may read there, or write."""
+_SESSIONS = ("s1", "s2")
+_TELL_ELSEWHERE = {"recall", "recall_compact", "search_memories", "memory_recall", "get_memory", "count_projects"}
+"""The operations that name another project where they find nothing in this one."""
+_READS = {name for name, operation in verbs.BY_NAME.items() if not operation.writes}
 
 
 @dataclass(frozen=True)
@@ -93,12 +101,6 @@ class State:
 
     memories: dict[int, Row]
     facts: dict[int, Row]
-
-
-Places = Mapping[str, str]
-"""The namespaces that somebody has a right to, by scope."""
-Others = Callable[[str, bool], bool]
-"""Says of the namespace of a project whether somebody may read there, or write."""
 
 
 @dataclass(frozen=True)
@@ -299,7 +301,6 @@ _FIELDS: dict[str, Callable[[Maker], dict[str, Any]]] = {
     "export_page": lambda make: {"after": make.chance.choice(("memory:0", "fact:0", "journal:0"))} | _scoped(make),
 }
 _FIELDS["extract_memories"] = lambda make: {"messages": [{"speaker": "user", "content": make.text()}]}
-_SESSIONS = ("s1", "s2")
 _FIELDS |= {
     **dict.fromkeys(
         ("session_start", "session_checkpoint", "session_end", "show_session"),
@@ -532,11 +533,6 @@ class Model:
     def _lives(self, call: RandomCall, row: Row) -> bool:
         lasting = row.expires is None or datetime.fromisoformat(row.expires).replace(tzinfo=UTC) > self.now()
         return self._knows(call, row) and not row.deleted and not row.merged and lasting
-
-
-_TELL_ELSEWHERE = {"recall", "recall_compact", "search_memories", "memory_recall", "get_memory", "count_projects"}
-"""The operations that name another project where they find nothing in this one."""
-_READS = {name for name, operation in verbs.BY_NAME.items() if not operation.writes}
 
 
 def judged(app: App, home: Path, time: Clock, seed: int, calls: int, more: Callable[[], bool] = lambda: True) -> Model:

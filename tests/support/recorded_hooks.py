@@ -28,6 +28,8 @@ BEFORE = (
 RUN = {"command": "python print_label.py", "description": "Why does the label printer refuse?"}
 
 Case = tuple[str, str, dict[str, Any], str, tuple[str, ...]]
+WRAPPING = ("untrusted_context", "PGID", "Exit Code", "Exit code:", "Wall time", "*** ")
+"""What agents put around the output of a tool, or around an edit; no memory says it."""
 
 
 def _edit(path: str) -> dict[str, Any]:
@@ -184,5 +186,3 @@ CASES: list[Case] = [
     ),
     ("gemini-cli", "AfterAgent", {"prompt": RULE, "prompt_response": CLAIM, "stop_hook_active": False}, "", (CLAIM,)),
 ]
-WRAPPING = ("untrusted_context", "PGID", "Exit Code", "Exit code:", "Wall time", "*** ")
-"""What agents put around the output of a tool, or around an edit; no memory says it."""

@@ -21,6 +21,75 @@ UPPER = string.ascii_uppercase + string.digits
 HEX = "0123456789abcdef"
 URLSAFE = LETTERS + "_-"
 BASE64 = LETTERS + "+/"
+_HASHES = (
+    "fixed in commit {hex7}, see {hex40}",
+    "image: registry.io/app@sha256:{hex64}",
+    '"integrity": "sha512-{b64}=="',
+    "trace {uuid} started 2024-05-0{d}T12:00:0{d}Z",
+    "ULID {ulid} sorts by time",
+    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI{url43} bob@host",
+    "the secret rotation landed in {hex40}",
+    'etag W/"{hex32}" on page {d}',
+)
+_SENTENCES = (
+    "the password reset flow is broken on {place}",
+    "our secret is {quality} work",
+    "the API key is rotated {often} by {who}",
+    "password is required on {place}",
+    "token is expired when {who} opens {place}",
+    "{who} keeps the password in {store}",
+    "the {tool} token lives in {store}, ask {who}",
+    "{who} prefers {tool} over {other} for {place}",
+    "secret: managed by {tool}, rotated {often}",
+    "password: see {store}",
+    "{who} said the passphrase policy is {quality}",
+    "we decided that {tool} signs tokens with RS256 on {place}",
+    "the API key for {tool} is kept in {store}",
+    "tokens per minute on {place} are limited to 90000 {often}",
+    "passwords are hashed with argon2id before {tool} sees them on {place}",
+)
+_CODE = (
+    'token = os.environ["{NAME}"]',
+    'password = os.getenv("{NAME}", "")',
+    "const apiKey = process.env.{NAME}",
+    "export API_KEY=${{{NAME}}}",
+    "token = tokenizer.encode({name})",
+    'secret = get_secret("{name}")',
+    "api_key = settings.{name}",
+    "if token == expected_{name}:",
+    "password: str = Field(alias={name})",
+    "def login(self, {name}: str, password: str) -> Token:",
+    "client = Client(api_key=config.{name}, secret=load({name}))",
+    "Authorization: Bearer <{name}>",
+    "postgres://user:password@localhost:5432/{name}",
+    "git clone git@github.com:org/{name}.git",
+    "private readonly passwordEncoder{name}: PasswordEncoder;",
+    "SECRET_{NAME}_PATH=/run/secrets/{name}",
+    "password: changeme  # in {name}",
+    "{name}_token: your_{name}_token_here",
+    "--from-literal=password=<{name}>",
+)
+_VOCABULARY = {
+    "place": "iOS, Android, the login page, staging, the admin panel, Safari, the checkout, the new gateway".split(
+        ", "
+    ),
+    "quality": "hard, patient, honest, boring, steady, slow".split(", "),
+    "often": "monthly, every 90 days, weekly, on Fridays, twice a year".split(", "),
+    "who": "Alice, Bob, the platform team, Chandra, our vendor, QA".split(", "),
+    "store": "the vault, 1Password, AWS Secrets Manager, the team's keychain, Bitwarden, the runbook".split(", "),
+    "tool": "Vault, Okta, Terraform, GitHub Actions, Auth0, Kafka, Redis".split(", "),
+    "other": "Jenkins, make, bash, Airflow".split(", "),
+    "name": "db_name, stripe, oauth2_client, s3_bucket, user_id, cache_v2, webhook, billing, mailer, search".split(
+        ", "
+    ),
+}
+# Whole modules, with what they say of passwords, tokens, hashes and URLs; none was left out for an alarm.
+_MODULES = (
+    *("ast", "base64", "configparser", "difflib", "ftplib", "getpass", "hashlib", "hmac", "imaplib", "inspect"),
+    *("netrc", "secrets", "shlex", "smtplib", "ssl", "tarfile", "telnetlib", "tokenize", "token", "uuid", "zipfile"),
+    *("http/client", "http/cookiejar", "http/cookies", "urllib/parse", "urllib/request", "email/message"),
+    *("asyncio/sslproto", "logging/config", "xmlrpc/client", "multiprocessing/connection", "test/test_netrc"),
+)
 
 
 @dataclass(frozen=True)
@@ -213,77 +282,6 @@ def forms() -> list[Form]:
         value = make(name)
         made.append(Form(name, text.format(value), value, (kind,)))
     return made
-
-
-_HASHES = (
-    "fixed in commit {hex7}, see {hex40}",
-    "image: registry.io/app@sha256:{hex64}",
-    '"integrity": "sha512-{b64}=="',
-    "trace {uuid} started 2024-05-0{d}T12:00:0{d}Z",
-    "ULID {ulid} sorts by time",
-    "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAI{url43} bob@host",
-    "the secret rotation landed in {hex40}",
-    'etag W/"{hex32}" on page {d}',
-)
-_SENTENCES = (
-    "the password reset flow is broken on {place}",
-    "our secret is {quality} work",
-    "the API key is rotated {often} by {who}",
-    "password is required on {place}",
-    "token is expired when {who} opens {place}",
-    "{who} keeps the password in {store}",
-    "the {tool} token lives in {store}, ask {who}",
-    "{who} prefers {tool} over {other} for {place}",
-    "secret: managed by {tool}, rotated {often}",
-    "password: see {store}",
-    "{who} said the passphrase policy is {quality}",
-    "we decided that {tool} signs tokens with RS256 on {place}",
-    "the API key for {tool} is kept in {store}",
-    "tokens per minute on {place} are limited to 90000 {often}",
-    "passwords are hashed with argon2id before {tool} sees them on {place}",
-)
-_CODE = (
-    'token = os.environ["{NAME}"]',
-    'password = os.getenv("{NAME}", "")',
-    "const apiKey = process.env.{NAME}",
-    "export API_KEY=${{{NAME}}}",
-    "token = tokenizer.encode({name})",
-    'secret = get_secret("{name}")',
-    "api_key = settings.{name}",
-    "if token == expected_{name}:",
-    "password: str = Field(alias={name})",
-    "def login(self, {name}: str, password: str) -> Token:",
-    "client = Client(api_key=config.{name}, secret=load({name}))",
-    "Authorization: Bearer <{name}>",
-    "postgres://user:password@localhost:5432/{name}",
-    "git clone git@github.com:org/{name}.git",
-    "private readonly passwordEncoder{name}: PasswordEncoder;",
-    "SECRET_{NAME}_PATH=/run/secrets/{name}",
-    "password: changeme  # in {name}",
-    "{name}_token: your_{name}_token_here",
-    "--from-literal=password=<{name}>",
-)
-_VOCABULARY = {
-    "place": "iOS, Android, the login page, staging, the admin panel, Safari, the checkout, the new gateway".split(
-        ", "
-    ),
-    "quality": "hard, patient, honest, boring, steady, slow".split(", "),
-    "often": "monthly, every 90 days, weekly, on Fridays, twice a year".split(", "),
-    "who": "Alice, Bob, the platform team, Chandra, our vendor, QA".split(", "),
-    "store": "the vault, 1Password, AWS Secrets Manager, the team's keychain, Bitwarden, the runbook".split(", "),
-    "tool": "Vault, Okta, Terraform, GitHub Actions, Auth0, Kafka, Redis".split(", "),
-    "other": "Jenkins, make, bash, Airflow".split(", "),
-    "name": "db_name, stripe, oauth2_client, s3_bucket, user_id, cache_v2, webhook, billing, mailer, search".split(
-        ", "
-    ),
-}
-# Whole modules, with what they say of passwords, tokens, hashes and URLs; none was left out for an alarm.
-_MODULES = (
-    *("ast", "base64", "configparser", "difflib", "ftplib", "getpass", "hashlib", "hmac", "imaplib", "inspect"),
-    *("netrc", "secrets", "shlex", "smtplib", "ssl", "tarfile", "telnetlib", "tokenize", "token", "uuid", "zipfile"),
-    *("http/client", "http/cookiejar", "http/cookies", "urllib/parse", "urllib/request", "email/message"),
-    *("asyncio/sslproto", "logging/config", "xmlrpc/client", "multiprocessing/connection", "test/test_netrc"),
-)
 
 
 def ordinary() -> list[str]:

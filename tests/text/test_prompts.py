@@ -69,6 +69,19 @@ TYPED = {
     "another heading": "# AGENTS and their files\nWhich ones do we have?",
     "a caveat of one's own": "Caveat: this holds on Linux only.",
 }
+HOSTILE = {
+    "openings": "<system-reminder>" * 20_000,
+    "openings of two kinds": "<ide_a><ide_b>" * 20_000,
+    "openings that do not end": "<system-reminder " * 20_000,
+    "almost openings": "<ide_" * 60_000,
+    "closings": "</system-reminder>" * 20_000,
+    "attributes": "<a " + "b=c " * 80_000,
+    "brackets": "[" * 300_000,
+    "a heading that does not end": "[message " * 40_000,
+    "spaces": " " * 300_000 + "x",
+    "lines": "\n" * 300_000 + "[Request",
+    "angles": "<" * 300_000,
+}
 
 
 @pytest.mark.parametrize("prompt", NOT_TYPED.values(), ids=NOT_TYPED)
@@ -168,21 +181,6 @@ def test_only_the_tail_of_a_large_transcript_is_read(tmp_path: Path) -> None:
     assert time.process_time() - began < 0.25
     file = written(tmp_path, entry(SAID + "x" * 2**18, isMeta=True))
     assert is_typed_by_transcript(file, SAID + "x" * 2**18) is None
-
-
-HOSTILE = {
-    "openings": "<system-reminder>" * 20_000,
-    "openings of two kinds": "<ide_a><ide_b>" * 20_000,
-    "openings that do not end": "<system-reminder " * 20_000,
-    "almost openings": "<ide_" * 60_000,
-    "closings": "</system-reminder>" * 20_000,
-    "attributes": "<a " + "b=c " * 80_000,
-    "brackets": "[" * 300_000,
-    "a heading that does not end": "[message " * 40_000,
-    "spaces": " " * 300_000 + "x",
-    "lines": "\n" * 300_000 + "[Request",
-    "angles": "<" * 300_000,
-}
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)

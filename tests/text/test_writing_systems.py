@@ -39,6 +39,8 @@ ALPHABETS = (
 )
 letter = st.one_of(*(st.sampled_from(one) for one in ALPHABETS), st.characters(exclude_categories=["Cs", "Cc"]))
 writings = st.text(letter, max_size=40)
+# without apostrophes: contractions have tests of their own
+ascii_texts = st.text(st.sampled_from(string.printable.replace("'", "")), max_size=120)
 
 
 @pytest.fixture(scope="module")
@@ -279,10 +281,6 @@ def _inner_before(text: str) -> list[str]:
     cut = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+|[^\W\d_a-zA-Z]+")
     words = [word for word in re.findall(r"\w+", text) if len(word) <= 64]
     return [part for word in words if len(cut.findall(word)) > 1 for part in cut.findall(word)]
-
-
-# without apostrophes: contractions have tests of their own
-ascii_texts = st.text(st.sampled_from(string.printable.replace("'", "")), max_size=120)
 
 
 @quick

@@ -15,6 +15,24 @@ from recollect.transfer.formats import FORMATS
 from recollect.transfer.reading import Unreadable
 
 Read = Callable[..., Any]
+CLAUDE = json.dumps(
+    [
+        {
+            "uuid": "c2",
+            "name": "Tea",
+            "chat_messages": [
+                {"uuid": "m1", "sender": "human", "text": "Green tea?", "created_at": "2026-01-02T03:04:05Z"},
+                {
+                    "uuid": "m2",
+                    "sender": "assistant",
+                    "text": "odd",
+                    "content": [{"type": "tool_use"}, {"type": "text", "text": "At 80 degrees."}],
+                },
+                {"uuid": "m3", "sender": "assistant", "text": " "},
+            ],
+        }
+    ]
+)
 
 
 def lines(*entries: Any) -> str:
@@ -83,24 +101,6 @@ CHATGPT = json.dumps(
             ("tool", "result"),
             ("assistant", "At 80 degrees."),
         )
-    ]
-)
-CLAUDE = json.dumps(
-    [
-        {
-            "uuid": "c2",
-            "name": "Tea",
-            "chat_messages": [
-                {"uuid": "m1", "sender": "human", "text": "Green tea?", "created_at": "2026-01-02T03:04:05Z"},
-                {
-                    "uuid": "m2",
-                    "sender": "assistant",
-                    "text": "odd",
-                    "content": [{"type": "tool_use"}, {"type": "text", "text": "At 80 degrees."}],
-                },
-                {"uuid": "m3", "sender": "assistant", "text": " "},
-            ],
-        }
     ]
 )
 

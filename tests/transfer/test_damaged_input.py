@@ -23,6 +23,17 @@ from recollect.transfer.import_paths import find_files
 
 GOOD = "# Deploying\nWe deploy on Fridays only.\n"
 MEM0 = json.dumps([{"id": str(number), "memory": f"Note {number} of the garden."} for number in range(200)])
+BAD_LINES = [b"{", b'{"a": 1', b"\xff\xfe", b"not json"]
+GOOD_LINES = {
+    "memories.jsonl": {
+        "category": "events",
+        "abstract": "It rained.",
+        "overview": "Rain.",
+        "content": "It rained {n}.",
+    },
+    "memory.json": {"type": "entity", "name": "E{n}", "entityType": "thing", "observations": ["seen {n}"]},
+    "memory.jsonl": {"type": "entity", "name": "F{n}", "entityType": "thing", "observations": ["heard {n}"]},
+}
 
 
 def chat(number: int) -> str:
@@ -122,19 +133,6 @@ def test_the_damaged_member_of_an_archive_is_named(app: App, folder: Path) -> No
         assert importing.total().failed == 3
         assert sum(one.source.member != "" for one in importing.files) == 50
     assert importing.total().unchanged == 47
-
-
-BAD_LINES = [b"{", b'{"a": 1', b"\xff\xfe", b"not json"]
-GOOD_LINES = {
-    "memories.jsonl": {
-        "category": "events",
-        "abstract": "It rained.",
-        "overview": "Rain.",
-        "content": "It rained {n}.",
-    },
-    "memory.json": {"type": "entity", "name": "E{n}", "entityType": "thing", "observations": ["seen {n}"]},
-    "memory.jsonl": {"type": "entity", "name": "F{n}", "entityType": "thing", "observations": ["heard {n}"]},
-}
 
 
 @pytest.mark.parametrize("place", [0, 1, 3])

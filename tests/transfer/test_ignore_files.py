@@ -44,6 +44,18 @@ NAMES = (
     "*",
     "#a.md",
 )
+HOSTILE: dict[str, Callable[[], str]] = {
+    "stars": lambda: "a*" * 8 + "b",
+    "many stars": lambda: "*a" * 120 + "b",
+    "pairs of stars": lambda: "a**" * 30 + "b",
+    "stars with any": lambda: "*?" * 100 + "b",
+    "stars with brackets": lambda: "*[a-z]" * 40 + "b",
+    "any folders": lambda: "**/a/" * 40 + "b",
+    "a long name": lambda: "a" * 100_000,
+    "brackets": lambda: "[" * 50_000,
+    "backslashes": lambda: "*\\" * 50_000,
+    "many lines": lambda: "a*a*a*a*b\n" * 2_000,
+}
 
 
 def tree(folder: Path) -> None:
@@ -118,20 +130,6 @@ def test_lines_at_random_mean_what_they_mean_to_git(folder: Path) -> None:
             continue
         (folder / NAME).write_text("\n".join(lines), encoding="utf-8")
         assert kept(folder) == kept_by_git(folder), lines
-
-
-HOSTILE: dict[str, Callable[[], str]] = {
-    "stars": lambda: "a*" * 8 + "b",
-    "many stars": lambda: "*a" * 120 + "b",
-    "pairs of stars": lambda: "a**" * 30 + "b",
-    "stars with any": lambda: "*?" * 100 + "b",
-    "stars with brackets": lambda: "*[a-z]" * 40 + "b",
-    "any folders": lambda: "**/a/" * 40 + "b",
-    "a long name": lambda: "a" * 100_000,
-    "brackets": lambda: "[" * 50_000,
-    "backslashes": lambda: "*\\" * 50_000,
-    "many lines": lambda: "a*a*a*a*b\n" * 2_000,
-}
 
 
 @pytest.mark.parametrize("lines", HOSTILE)

@@ -23,6 +23,25 @@ CREATE TABLE session_summaries (id INTEGER PRIMARY KEY, memory_session_id TEXT, 
   investigated TEXT, learned TEXT, completed TEXT, next_steps TEXT, files_read TEXT, files_edited TEXT, notes TEXT,
   created_at TEXT, created_at_epoch INTEGER);
 """
+ROWS = """
+CREATE TABLE memories (id TEXT PRIMARY KEY, content TEXT NOT NULL, category TEXT, importance REAL, trust REAL,
+  sensitivity TEXT, tags TEXT, created_at TEXT, updated_at TEXT, title TEXT, type TEXT, concepts TEXT,
+  files_read TEXT, accessed_count INTEGER);
+CREATE TABLE memory_journal (seq INTEGER PRIMARY KEY);
+CREATE TABLE facts (id TEXT, subject TEXT, predicate TEXT, object TEXT, confidence REAL, created_at TEXT);
+INSERT INTO memories VALUES ('a1', 'We use Redis.', 'storage', 0.8, 0.9, 'private', 'cache,db',
+  '2026-04-01T10:00:00+00:00', '2026-04-02T10:00:00+00:00', 'Redis', 'decision', '["gotcha"]', '["a.py"]', 3);
+INSERT INTO facts VALUES ('f1', 'api', 'uses', 'Redis', 0.9, '2026-04-01T10:00:00+00:00');
+"""
+SMALL = {
+    "two columns": "CREATE TABLE memories (id INTEGER PRIMARY KEY, content TEXT); "
+    "INSERT INTO memories VALUES (1, 'It rained.');",
+    "no id": "CREATE TABLE memories (content TEXT); INSERT INTO memories VALUES ('It rained.');",
+    "ten is most": "CREATE TABLE memories (id INT, content TEXT, type TEXT, importance INT, is_deleted INT); "
+    "INSERT INTO memories VALUES (1, 'It rained.', 'fact', 8, 0), (2, 'Gone.', 'fact', 5, 1);",
+    "without rowid": "CREATE TABLE memories (id TEXT PRIMARY KEY, content TEXT) WITHOUT ROWID; "
+    "INSERT INTO memories VALUES ('x', 'It rained.');",
+}
 
 
 def made(path: Path, schema: str) -> Path:
@@ -102,27 +121,6 @@ def test_nothing_is_written_beside_another_programs_store(claude_mem: Path) -> N
     assert [one.format for one in found] == [ImportFormat.CLAUDE_MEM]
     assert all(isinstance(one, ImportItem) for one in read(claude_mem))
     assert claude_mem.read_bytes() == before
-
-
-ROWS = """
-CREATE TABLE memories (id TEXT PRIMARY KEY, content TEXT NOT NULL, category TEXT, importance REAL, trust REAL,
-  sensitivity TEXT, tags TEXT, created_at TEXT, updated_at TEXT, title TEXT, type TEXT, concepts TEXT,
-  files_read TEXT, accessed_count INTEGER);
-CREATE TABLE memory_journal (seq INTEGER PRIMARY KEY);
-CREATE TABLE facts (id TEXT, subject TEXT, predicate TEXT, object TEXT, confidence REAL, created_at TEXT);
-INSERT INTO memories VALUES ('a1', 'We use Redis.', 'storage', 0.8, 0.9, 'private', 'cache,db',
-  '2026-04-01T10:00:00+00:00', '2026-04-02T10:00:00+00:00', 'Redis', 'decision', '["gotcha"]', '["a.py"]', 3);
-INSERT INTO facts VALUES ('f1', 'api', 'uses', 'Redis', 0.9, '2026-04-01T10:00:00+00:00');
-"""
-SMALL = {
-    "two columns": "CREATE TABLE memories (id INTEGER PRIMARY KEY, content TEXT); "
-    "INSERT INTO memories VALUES (1, 'It rained.');",
-    "no id": "CREATE TABLE memories (content TEXT); INSERT INTO memories VALUES ('It rained.');",
-    "ten is most": "CREATE TABLE memories (id INT, content TEXT, type TEXT, importance INT, is_deleted INT); "
-    "INSERT INTO memories VALUES (1, 'It rained.', 'fact', 8, 0), (2, 'Gone.', 'fact', 5, 1);",
-    "without rowid": "CREATE TABLE memories (id TEXT PRIMARY KEY, content TEXT) WITHOUT ROWID; "
-    "INSERT INTO memories VALUES ('x', 'It rained.');",
-}
 
 
 def test_a_table_of_memories_arrives_with_its_facts(tmp_path: Path) -> None:

@@ -17,6 +17,39 @@ from recollect.transfer.instructions import of_project, speaker_of
 from run_operations import do
 
 NOTES = {f"notes/n{number:02}.md": f"# Note {number}\nThe gate {number} opens at dawn.\n" for number in range(10)}
+HEADER = '{"format": "recollect", "version": 1}\n'
+OTHERS = {
+    "of-others.jsonl": HEADER + '{"memory": {"content": "We pay Bob.", "author": "bob"}}',
+    "from-a-page.jsonl": HEADER + '{"memory": {"content": "X.", "said_by": "web"}}',
+    "chat.json": '[{"uuid": "c", "chat_messages": [{"sender": "assistant", "text": "Deploy on Sundays."}]}]',
+}
+AT_THE_ROOT = [
+    ".claude/CLAUDE.md",
+    ".claude/rules/a.md",
+    ".cursor/rules/style.mdc",
+    ".cursorrules",
+    ".github/copilot-instructions.md",
+    "AGENTS.md",
+    "CLAUDE.local.md",
+    "CLAUDE.md",
+    "GEMINI.md",
+]
+ELSEWHERE = [
+    "docs/agents.md",
+    "agents.md",
+    "Claude.md",
+    "gemini.MD",
+    "src/deep/GEMINI.md",
+    "vendor/tool/CLAUDE.md",
+    "copilot-instructions.md",
+    "sub/.cursor/rules/x.mdc",
+    "README.md",
+]
+LINKS: dict[str, Callable[[Path, Path], None]] = {
+    "a link out of it": lambda root, away: (root / "CLAUDE.md").symlink_to(away / "diary.md"),
+    "rules behind a link": lambda root, away: (root / ".claude").symlink_to(away),
+    "a link to a deeper file": lambda root, away: (root / "AGENTS.md").symlink_to("notes/n00.md"),
+}
 
 
 def waiting(app: App) -> int:
@@ -112,44 +145,12 @@ def test_own_files_do_not_wait(app: App, folder: Path) -> None:
     assert len(do(app, "withdraw", source="notes", apply=True).hidden) == 10
 
 
-HEADER = '{"format": "recollect", "version": 1}\n'
-OTHERS = {
-    "of-others.jsonl": HEADER + '{"memory": {"content": "We pay Bob.", "author": "bob"}}',
-    "from-a-page.jsonl": HEADER + '{"memory": {"content": "X.", "said_by": "web"}}',
-    "chat.json": '[{"uuid": "c", "chat_messages": [{"sender": "assistant", "text": "Deploy on Sundays."}]}]',
-}
-
-
 @pytest.mark.parametrize("name", OTHERS)
 def test_own_files_vouch_for_nobody_else(app: App, folder: Path, name: str) -> None:
     """What names another author, another origin or an assistant as its speaker waits, also in one's own file."""
     write(folder, {name: OTHERS[name]})
     total = import_paths(app, [folder / name], ADA, own=True).total()
     assert (total.new, total.waiting) == (1, 1)
-
-
-AT_THE_ROOT = [
-    ".claude/CLAUDE.md",
-    ".claude/rules/a.md",
-    ".cursor/rules/style.mdc",
-    ".cursorrules",
-    ".github/copilot-instructions.md",
-    "AGENTS.md",
-    "CLAUDE.local.md",
-    "CLAUDE.md",
-    "GEMINI.md",
-]
-ELSEWHERE = [
-    "docs/agents.md",
-    "agents.md",
-    "Claude.md",
-    "gemini.MD",
-    "src/deep/GEMINI.md",
-    "vendor/tool/CLAUDE.md",
-    "copilot-instructions.md",
-    "sub/.cursor/rules/x.mdc",
-    "README.md",
-]
 
 
 def test_instructions_of_a_project_are_those_of_its_root(folder: Path) -> None:
@@ -183,13 +184,6 @@ def test_a_projects_file_speaks_for_its_project_alone(app: App, folder: Path, sc
     write(folder, {"CLAUDE.md": "Run make check.\n" if chosen else marked})
     options = {"scope": scope} if chosen else {}
     assert import_paths(app, [folder / "CLAUDE.md"], ADA, **options).total().waiting == 1
-
-
-LINKS: dict[str, Callable[[Path, Path], None]] = {
-    "a link out of it": lambda root, away: (root / "CLAUDE.md").symlink_to(away / "diary.md"),
-    "rules behind a link": lambda root, away: (root / ".claude").symlink_to(away),
-    "a link to a deeper file": lambda root, away: (root / "AGENTS.md").symlink_to("notes/n00.md"),
-}
 
 
 @pytest.mark.parametrize("link", LINKS)

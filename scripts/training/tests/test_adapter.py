@@ -11,10 +11,10 @@ import pytest
 import torch
 from safetensors.numpy import save_file
 
+from evaluation.sets import draft_of, load, rows_of
 from recollect.engines.embedding.tokens import Tokens
 from recollect.engines.late_interaction import pack, similarity
 from recollect.errors import InvalidInput
-from sets import draft_of, load, rows_of
 from training import adapter, mix, model, parts
 from training.base import TOKENIZER, base_folder
 from training.evidence import DATA
@@ -162,7 +162,7 @@ def test_every_project_that_trains_has_a_part() -> None:
 
 def test_every_note_of_a_project_can_be_stored() -> None:
     """A note with a field that no memory may have would be left out, and its questions would have no answer."""
-    apart = [folder for folder in (DATA.parents[1] / "notes").iterdir() if folder.is_dir()]
+    apart = [folder for folder in (DATA.parents[1] / "evaluation/data/notes").iterdir() if folder.is_dir()]
     assert {folder.name for folder in apart} == KEPT_APART
     for folder in [*apart, *(DATA / "notes").glob("*/")]:
         for row in rows_of(folder / "corpus.jsonl"):

@@ -81,7 +81,7 @@ QUERY_OF_NOTES = [
 
 
 def write(folder: Path, corpus: list[dict[str, Any]], queries: list[dict[str, Any]], answers: list[str]) -> Path:
-    """Write a set as scripts/sets.py reads it, and return its folder."""
+    """Write a set as `evaluation.sets` reads it, and return its folder."""
     folder.mkdir()
     for name, rows in (("corpus", corpus), ("queries", queries)):
         (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)) + "\n", encoding="utf-8")

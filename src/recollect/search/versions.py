@@ -3,7 +3,7 @@
 A linear model judges a newer and an older memory that both answer a question: by how well each does, by which of the
 question's words only one of them holds, by how much of the older one the newer says again, and by whether it says that
 something changed. What names another subject, as production is beside staging, replaces nothing, however old the other
-is; "We switched from Yarn to pnpm" replaces what says that Yarn is used. `scripts/versions.py` fits the model.
+is; "We switched from Yarn to pnpm" replaces what says that Yarn is used. `evaluation.versions` fits the model.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from recollect.text.terms import STOP_WORDS, stem
 from recollect.text.writing_systems import words
 
 BIAS: Final = 3.989
-"""Fitted by `scripts/versions.py`, with `WEIGHTS`, on the notes that may train what ships."""
+"""Fitted by `evaluation.versions`, with `WEIGHTS`, on the notes that may train what ships."""
 
 LEAST: Final = 0.3  # of the better match: what is below does not answer the question as the other does
 _READ: Final = 4_000  # characters of a memory

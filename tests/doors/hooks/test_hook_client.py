@@ -34,6 +34,7 @@ USED = payload(
 )
 START = payload("claude-code", "SessionStart", {"source": "startup"})
 INJECTED = http({"text": "<memory-context>"})
+PLANNED = payload("claude-code", "PreToolUse", {"tool_name": "Bash", "tool_input": {"command": "git push --force"}})
 
 
 @pytest.fixture
@@ -160,9 +161,6 @@ def test_memories_come_where_an_agent_takes_them(run: Run, home: Path, agent: st
     with standing_in(home, lambda _: INJECTED):
         said = json.loads(run(payload(agent, name, more), "--agent", agent))
     assert said.get("hookSpecificOutput", said)[key] == "<memory-context>"
-
-
-PLANNED = payload("claude-code", "PreToolUse", {"tool_name": "Bash", "tool_input": {"command": "git push --force"}})
 
 
 def test_a_moment_decides_nothing_for_the_agent(run: Run, home: Path) -> None:

@@ -22,6 +22,9 @@ from recollect.doors.http.events import OPERATIONS, Event, EventQueue, Events
 from recollect.errors import InvalidInput, StoreUnusable
 from recollect.projects import set_project
 
+TOOL = {"tool": "Bash", "output": "done"}
+FIELDS = {"prompt:submit": {"prompt": "When?"}, "tool:post": TOOL}
+
 
 def test_events_are_worked_off_in_order() -> None:
     """Each event is worked on once, in the order in which they came, by one thread at a time."""
@@ -113,10 +116,6 @@ def take(app: App, settings: Settings, tmp_path: Path, monkeypatch: pytest.Monke
 
     monkeypatch.setattr(local, "perform", perform)
     return taking
-
-
-TOOL = {"tool": "Bash", "output": "done"}
-FIELDS = {"prompt:submit": {"prompt": "When?"}, "tool:post": TOOL}
 
 
 @pytest.mark.parametrize(

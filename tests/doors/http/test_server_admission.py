@@ -15,6 +15,13 @@ from recollect.doors.http import team as team_access
 from team_server import Talk, TeamServer
 
 Meanwhile = Callable[[], object]
+WRITES: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("/v1/remember", {"content": "The mast is pine."}),
+    ("/v1/store_fact", {"subject": "mast", "predicate": "is", "object": "pine"}),
+    ("/v1/memory", {"action": "remember", "content": "The mast is pine."}),
+    ("/v1/import_batch", {"items": [{"kind": "memory", "where": "1", "fields": {"content": "x"}}], "last": True}),
+    ("/v1/admin/add_token", {"days": 0}),
+)
 
 
 def slowly(talk: Talk, path: str, body: dict[str, Any], who: str, meanwhile: Meanwhile) -> tuple[int, str]:
@@ -58,15 +65,6 @@ def endings(team: TeamServer) -> dict[str, Meanwhile]:
         "disabled": lambda: team.administer("disable_user", user="ada"),
         "expelled": lambda: team.administer("revoke_team", team="crew", user="ada"),
     }
-
-
-WRITES: tuple[tuple[str, dict[str, Any]], ...] = (
-    ("/v1/remember", {"content": "The mast is pine."}),
-    ("/v1/store_fact", {"subject": "mast", "predicate": "is", "object": "pine"}),
-    ("/v1/memory", {"action": "remember", "content": "The mast is pine."}),
-    ("/v1/import_batch", {"items": [{"kind": "memory", "where": "1", "fields": {"content": "x"}}], "last": True}),
-    ("/v1/admin/add_token", {"days": 0}),
-)
 
 
 @pytest.mark.parametrize("end", ["revoked", "invited anew", "disabled", "expelled"])

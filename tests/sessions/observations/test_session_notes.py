@@ -35,6 +35,14 @@ FOUND = used("Task", {"description": "Look at the pool"}, "Each request opens a 
 RULE = prompted("Never edit gen/ by hand, because `make api` overwrites it.")
 
 SUM = "sum(line.cents * line.amount for line in lines)"
+CONCEPTS: list[tuple[Concept, Sequence[Occurrence]]] = [
+    (Concept.PROBLEM_SOLUTION, FIX),
+    (Concept.GOTCHA, [FAILED]),
+    (Concept.WHAT_CHANGED, [EDIT]),
+    (Concept.PATTERN, [RULE]),
+    (Concept.TRADE_OFF, [prompted("We keep one pool per worker, at the cost of slower imports at night.")]),
+    (Concept.HOW_IT_WORKS, [FOUND]),
+]
 
 
 def edited(name: str, before: str, after: str) -> Occurrence:
@@ -135,16 +143,6 @@ TYPES: list[tuple[ObservationType, Sequence[Occurrence]]] = [
 def test_an_observation_has_one_of_six_types(kind: ObservationType, happened: Sequence[Occurrence]) -> None:
     """A failure that passes after an edit, new code, code in other words, other code, a finding, and a rule."""
     assert noted(*happened).kind is kind
-
-
-CONCEPTS: list[tuple[Concept, Sequence[Occurrence]]] = [
-    (Concept.PROBLEM_SOLUTION, FIX),
-    (Concept.GOTCHA, [FAILED]),
-    (Concept.WHAT_CHANGED, [EDIT]),
-    (Concept.PATTERN, [RULE]),
-    (Concept.TRADE_OFF, [prompted("We keep one pool per worker, at the cost of slower imports at night.")]),
-    (Concept.HOW_IT_WORKS, [FOUND]),
-]
 
 
 @pytest.mark.parametrize(("concept", "happened"), CONCEPTS, ids=[concept for concept, _ in CONCEPTS])

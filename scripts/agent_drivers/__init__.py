@@ -1,0 +1,1 @@
+"""Released agents that use Recollect against a scripted model, as `scripts/clients` runs them."""
