@@ -94,8 +94,8 @@ def memory_context(
     Each line tells where its memory came from and how far that is trusted (0–1). A memory that says nothing but orders
     to the model is left out.
     """
-    shown = [governed_memory(one) for one in memories if permitted(one, levels)]
-    telling = [one for one in shown if (one.abstract + one.content).replace(REDACTED, "").strip(" …\n")]
+    shown = [governed_memory(memory) for memory in memories if permitted(memory, levels)]
+    telling = [memory for memory in shown if (memory.abstract + memory.content).replace(REDACTED, "").strip(" …\n")]
     return fenced(telling, max_tokens, count, fence=FENCE, line_of=_context_line, whole=2 * _WHOLE)
 
 
