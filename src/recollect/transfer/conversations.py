@@ -101,5 +101,5 @@ def text_of(blocks: object, *kinds: str) -> str:
     if isinstance(blocks, str):
         return blocks.strip()
     parts = blocks if isinstance(blocks, list) else []
-    said = (one.get("text") for one in parts if isinstance(one, dict) and one.get("type") in kinds)
+    said = (part.get("text") for part in parts if isinstance(part, dict) and part.get("type") in kinds)
     return "\n\n".join(text.strip() for text in said if isinstance(text, str) and text.strip())

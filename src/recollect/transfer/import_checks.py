@@ -169,8 +169,10 @@ class Checks:
         if record.author is not None:
             marked["author"] = self.caller.user
         if claims:
-            marked["tags"] = (*record.tags[:_MOST_TAGS], *(one[:MAX_NAME] for one in claims))
-        return record.model_copy(update={name: one for name, one in marked.items() if one != getattr(record, name)})
+            marked["tags"] = (*record.tags[:_MOST_TAGS], *(claim[:MAX_NAME] for claim in claims))
+        return record.model_copy(
+            update={name: value for name, value in marked.items() if value != getattr(record, name)}
+        )
 
     def _is_vouched_for(self, record: MemoryRecord, said: Origin | None) -> bool:
         """Say whether the importer calls the file their own, and a memory in it names nobody else as its speaker."""
