@@ -252,15 +252,15 @@ def run_stages(context: Context[E], stages: Iterable[Stage]) -> Emitted:
     writes = Scope.PROJECT in context.caller.writes
     results: list[object] = []
     failed: list[str] = []
-    for one in sorted(stages, key=lambda stage: stage.priority):
-        allowed = one.module not in context.settings.off and (writes or one.module in _READING)
-        if not allowed or one.event is not type(context.event):
+    for stage in sorted(stages, key=lambda stage: stage.priority):
+        allowed = stage.module not in context.settings.off and (writes or stage.module in _READING)
+        if not allowed or stage.event is not type(context.event):
             continue
         try:
-            value = one.run(context)
+            value = stage.run(context)
         except Exception:  # one failing stage must not stop the others
-            log.exception("Stage %s failed on %s", one.module, context.event.event)
-            failed.append(one.module)
+            log.exception("Stage %s failed on %s", stage.module, context.event.event)
+            failed.append(stage.module)
         else:
             results.append(value)
     return Emitted(tuple(result for result in results if result is not None), tuple(failed))

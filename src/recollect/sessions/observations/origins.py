@@ -74,10 +74,10 @@ def read_outside(tool: str, given: Mapping[str, Any], folder: str, outside: str)
 
     Of a subagent only the report is known, and that may repeat anything.
     """
-    one = used(tool, given, "")
-    if one.origin is Origin.REPORT:
-        return read_also(outside, one.tool)
-    return outside_after(outside, one, stamp_of(one, folder, ""))
+    call = used(tool, given, "")
+    if call.origin is Origin.REPORT:
+        return read_also(outside, call.tool)
+    return outside_after(outside, call, stamp_of(call, folder, ""))
 
 
 def _asked_for(occurrence: Occurrence) -> str:

@@ -39,8 +39,8 @@ def said(prompt: str) -> str:
 
 def statements(text: str) -> list[str]:
     """Return the sentences of a text in order, without the marks of lists and quotes."""
-    bare = (" ".join(one.lstrip(_LISTED).split()) for one in sentences(text, semicolons=True))
-    return [one for one in bare if one]
+    bare = (" ".join(sentence.lstrip(_LISTED).split()) for sentence in sentences(text, semicolons=True))
+    return [sentence for sentence in bare if sentence]
 
 
 def states_rule(sentence: str) -> bool:
@@ -58,7 +58,9 @@ def explanations(text: str, path: str) -> list[str]:
 
     Of a document these are its paragraphs.
     """
-    return [one for one in _paragraphs(text) if is_prose(one)] if is_document(path) else _comments(text)
+    return (
+        [paragraph for paragraph in _paragraphs(text) if is_prose(paragraph)] if is_document(path) else _comments(text)
+    )
 
 
 def _paragraphs(text: str) -> list[str]:
