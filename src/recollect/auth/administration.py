@@ -154,7 +154,7 @@ def add_project(app: App, request: AddProject, principal: Principal) -> Done:
 def list_projects(app: App, request: ListProjects, principal: Principal) -> Projects:
     """List registered projects and the roles in them; private ones only for their members and the team's admins."""
     found = app.accounts.projects(_visible_teams(principal, request.team))
-    seen = [one for one in found if not one.private or principal.administers(one.team) or principal.user in one.members]
+    seen = [row for row in found if not row.private or principal.administers(row.team) or principal.user in row.members]
     return Projects(tuple(seen))
 
 
