@@ -25,17 +25,17 @@ _BEFORE: Final = ("home", "user", "team", "project")
 def projects(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the projects that the user may read."""
     found = _ask(ctx, "count_projects")
-    return _begun((one.project for one in found.projects), incomplete) if found else []
+    return _begun((project.project for project in found.projects), incomplete) if found else []
 
 
 def tags(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the tags of the latest memories."""
-    return _begun((tag for one in _latest(ctx) for tag in one.tags), incomplete)
+    return _begun((tag for memory in _latest(ctx) for tag in memory.tags), incomplete)
 
 
 def categories(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the groups of the latest memories."""
-    return _begun((one.category for one in _latest(ctx) if one.category), incomplete)
+    return _begun((memory.category for memory in _latest(ctx) if memory.category), incomplete)
 
 
 OF: Final[dict[str, Callable[[typer.Context, str], list[str]]]] = {
@@ -68,4 +68,4 @@ def _ask(ctx: typer.Context, verb: str, **given: Any) -> Any:
 
 
 def _begun(names: Iterable[str], incomplete: str) -> list[str]:
-    return sorted({one for one in names if one.casefold().startswith(incomplete.casefold())})
+    return sorted({name for name in names if name.casefold().startswith(incomplete.casefold())})

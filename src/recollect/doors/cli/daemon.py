@@ -31,7 +31,7 @@ def status(
     """Show the daemon, or a team's server: who owns the store, its address, since when, and how much memory it uses."""
     if ctx.obj.url and not token:
         checks = list(server_checks(ctx.obj))
-        body = {"running": all(one.well for one in checks), "server": ctx.obj.url}
+        body = {"running": all(check.well for check in checks), "server": ctx.obj.url}
         checks += inbox_checks(ctx.obj) if body["running"] else []
         exit_codes.show(body, as_json, print_answer=lambda: answers.print_checks(checks))
         return

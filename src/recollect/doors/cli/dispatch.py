@@ -95,7 +95,7 @@ def _help(words: Sequence[str]) -> str | None:
     asks = {*_HELP_WANTED, "help"} if words[:1] == ["help"] else _HELP_WANTED
     if not asks & set(words) or not _fits():
         return None
-    typed = [one for one in words if one not in asks]
+    typed = [word for word in words if word not in asks]
     typed = meant(typed)
     if "--" in typed:
         return None
@@ -106,8 +106,8 @@ def _help(words: Sequence[str]) -> str | None:
     if whole in known or not typed:
         return known[whole]
     paths = [" ".join(typed[:2]), typed[0]]
-    groups = {one.partition(" ")[0] for one in known if " " in one}
-    return next((known[one] for one in paths if one in known and one not in groups), None)
+    groups = {path.partition(" ")[0] for path in known if " " in path}
+    return next((known[path] for path in paths if path in known and path not in groups), None)
 
 
 def _fits() -> bool:

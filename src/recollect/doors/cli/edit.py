@@ -91,7 +91,7 @@ def _as_text(memory: Memory) -> str:
 
 def _value(value: Any) -> str:
     if isinstance(value, list):
-        return f"[{', '.join(_value(one) for one in value)}]"
+        return f"[{', '.join(_value(item) for item in value)}]"
     text = "" if value is None else str(value)
     return text if not text or (_PLAIN.fullmatch(text) and ": " not in text) else json.dumps(text, ensure_ascii=False)
 

@@ -93,7 +93,7 @@ def _with_id_of_key(settings: Settings, given: Given) -> Given:
     if not found.memories:
         raise NotFound(f"No memory has the key `{given['key']}`.")
     if len(found.memories) > 1:
-        ids = ", ".join(f"{one.id} ({one.scope})" for one in found.memories)
+        ids = ", ".join(f"{memory.id} ({memory.scope})" for memory in found.memories)
         raise InvalidInput("key", f"Invalid key: Several memories have it: {ids}. Add `--scope`, or type an id")
     return {name: value for name, value in given.items() if name != "key"} | {"id": str(found.memories[0].id)}
 
@@ -109,11 +109,11 @@ def _forget_named(ctx: typer.Context, operation: str, given: Given, more: Sequen
     exit_codes.answered_each(ctx.obj, operation, requests, as_json, printer)
 
 
-def _print_hidden(one: Outcome) -> None:
-    if one.status is WriteStatus.DELETED:
-        render.print_line(f"Memory {one.id} hidden; `recollect undo {one.id}` restores it.", "green")
+def _print_hidden(outcome: Outcome) -> None:
+    if outcome.status is WriteStatus.DELETED:
+        render.print_line(f"Memory {outcome.id} hidden; `recollect undo {outcome.id}` restores it.", "green")
     else:
-        answers.print_answer(one)
+        answers.print_answer(outcome)
 
 
 def _agreed(found: Sequence[Memory], *, soft: bool, as_json: bool) -> bool:
@@ -129,13 +129,13 @@ def _agreed(found: Sequence[Memory], *, soft: bool, as_json: bool) -> bool:
 def _forget_all(ask: Ask, operation: str, found: Sequence[Memory], given: Given) -> list[int]:
     """Forget each of them and return the ids of those that were still there."""
     allowed = {name: value for name, value in given.items() if name in Levels.model_fields}
-    outcomes: dict[int, Outcome] = {one.id: ask(operation, id=str(one.id), **allowed) for one in found}
+    outcomes: dict[int, Outcome] = {memory.id: ask(operation, id=str(memory.id), **allowed) for memory in found}
     return [id for id, outcome in outcomes.items() if outcome.status is WriteStatus.DELETED]
 
 
 def _forgotten(found: Sequence[Memory], gone: Sequence[int], as_json: bool, *, dry_run: bool, soft: bool) -> None:
     what = "would be forgotten" if dry_run else "hidden; `recollect undo ID` brings one back" if soft else "deleted"
-    ids = [one.id for one in found] if dry_run else gone
+    ids = [memory.id for memory in found] if dry_run else gone
     message = f"{_count(ids)} {what}." if found else "No memory passes these filters."
     body = {"message": message, "ids": [str(id) for id in ids], "dry_run": dry_run}
     exit_codes.show(body, as_json, message, print_answer=lambda: _print_first(found if dry_run else ()))

@@ -195,7 +195,7 @@ def _register_for_each(name: str, operation: str, about: str) -> None:
     @cli.command(name, help=about)
     @from_fields(BY_NAME[operation].request)
     def run(ctx: typer.Context, given: Given, as_json: bool = False, more: MoreIds = None) -> None:
-        requests = [given | {"id": one} for one in ids_of(given, more)]
+        requests = [given | {"id": number} for number in ids_of(given, more)]
         exit_codes.answered_each(ctx.obj, operation, requests, as_json)
 
 
@@ -233,17 +233,17 @@ def show(ctx: typer.Context, given: Given, as_json: bool = False, more: MoreIds 
     """Show one memory whole, with its history, or several."""
     found: list[dict[str, Any]] = []
     with opened(ctx.obj, model=False) as run:
-        for one in ids_of(given, more):
-            body = public_json(Memory, run("get_memory", **given | {"id": one}))
-            found.append(body | public_json(list[JournalEntry], run("history", **given | {"id": one})))
+        for number in ids_of(given, more):
+            body = public_json(Memory, run("get_memory", **given | {"id": number}))
+            found.append(body | public_json(list[JournalEntry], run("history", **given | {"id": number})))
     exit_codes.show(found if len(found) > 1 else found[0], as_json, print_answer=lambda: _print_each(found))
 
 
 def _print_each(found: Sequence[dict[str, Any]]) -> None:
-    for number, one in enumerate(found):
+    for number, memory in enumerate(found):
         if number:
             out.print()
-        print_memory({name: value for name, value in one.items() if name != "history"}, one["history"])
+        print_memory({name: value for name, value in memory.items() if name != "history"}, memory["history"])
 
 
 @cli.command()

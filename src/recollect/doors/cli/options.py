@@ -76,9 +76,9 @@ def ids_of(given: Given, more: Sequence[str] | None) -> list[str]:
     """Return the ids that were typed, each once: `1,2` names two, and `#1` is 1. A key stands alone."""
     if not more and not _SEVERAL.fullmatch(given["id"]):
         return [given["id"]]
-    typed = [one.strip().removeprefix("#") for text in (given["id"], *(more or ())) for one in text.split(",")]
+    typed = [number.strip().removeprefix("#") for text in (given["id"], *(more or ())) for number in text.split(",")]
     ids = list(dict.fromkeys(filter(None, typed)))
-    wrong = next((one for one in ids if not one.isdecimal()), None)
+    wrong = next((number for number in ids if not number.isdecimal()), None)
     if wrong is not None and len(ids) > 1:  # words, which are no memories that are not there
         raise InvalidInput("id", f"Invalid id: `{wrong}` is none; Must be a number, as `recall` and `list` show it")
     return ids or [given["id"]]
@@ -93,11 +93,13 @@ def from_fields(
     also has `--expires`. The command keeps its own parameters; its `as_json`, if any, is `--json`.
     """
     fields = {name: field for name, field in request.model_fields.items() if name not in without.split()}
-    arguments = {name: _argument(name, one) for name, one in fields.items() if one.is_required() or name == positional}
+    arguments = {
+        name: _argument(name, field) for name, field in fields.items() if field.is_required() or name == positional
+    }
     filters = Filters.model_fields if issubclass(request, Filters) else {}
     options = {
-        name: _option(name, one, FILTERS if name in filters else None, stores=issubclass(request, _STORES))
-        for name, one in fields.items()
+        name: _option(name, field, FILTERS if name in filters else None, stores=issubclass(request, _STORES))
+        for name, field in fields.items()
         if name not in arguments
     }
     if expires := "ttl_days" in fields:
@@ -123,8 +125,8 @@ def from_fields(
 
         known = cast(Any, run)
         known.__name__, known.__doc__ = command.__name__, command.__doc__
-        known.__signature__ = inspect.Signature([one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in whole])
-        known.__annotations__ = {one.name: one.annotation for one in whole}
+        known.__signature__ = inspect.Signature([part.replace(kind=inspect.Parameter.KEYWORD_ONLY) for part in whole])
+        known.__annotations__ = {part.name: part.annotation for part in whole}
         return run
 
     return widened
@@ -201,7 +203,7 @@ projects: Final = _lazily("to_project")
 
 def _completion(kind: type[StrEnum]) -> Callable[[str], list[str]]:
     def complete(incomplete: str) -> list[str]:
-        return [one for one in kind if one.startswith(incomplete)]
+        return [name for name in kind if name.startswith(incomplete)]
 
     return complete
 
@@ -229,7 +231,7 @@ def _member(annotation: Any) -> Any:
 def _plain_type(annotation: Any) -> Any:
     """Return a type without its constraints, its alternative `None` and its members: `tuple` for a list of names."""
     while (origin := get_origin(annotation)) not in (None, tuple):
-        annotation = next(one for one in get_args(annotation) if one is not NoneType)
+        annotation = next(part for part in get_args(annotation) if part is not NoneType)
     return origin or (annotation if isinstance(annotation, type) else str)  # a literal is one text of several
 
 
@@ -241,7 +243,7 @@ def _value(request: type[Request], name: str, typed: Any) -> Any:
     if typed is None or typed is False or typed == []:
         return None
     if name == "tags":
-        typed = [tag for one in typed for tag in one.split(",")] if any(typed) else typed
+        typed = [tag for text in typed for tag in text.split(",")] if any(typed) else typed
     if _plain_type(field.annotation) is datetime:
         return moment(name, typed, end=name == "until", ahead=name == "valid_to")
-    return [one for one in typed if one] if request is Update and isinstance(typed, list) else typed
+    return [text for text in typed if text] if request is Update and isinstance(typed, list) else typed

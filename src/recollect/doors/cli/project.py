@@ -128,9 +128,9 @@ def _show_project(settings: Settings, as_json: bool) -> None:
         )
     if count := _under_folder_name(settings, found):
         sentences += _filed_under(found.folder_name, count)
-    former = {one: many for one in found.former if (many := _memories_of(settings, one))}
-    for one, many in former.items():
-        sentences += _filed_under(one, many)
+    former = {name: many for name in found.former if (many := _memories_of(settings, name))}
+    for name, many in former.items():
+        sentences += _filed_under(name, many)
     body = {"project": settings.project, "source": source, "folder_name": found.folder_name, "under_folder_name": count}
     body |= {"former": former} if former else {}
     body |= {"claimed": found.claimed} if found.claimed else {}

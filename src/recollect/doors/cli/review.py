@@ -115,15 +115,15 @@ def _rules(ctx: typer.Context, given: dict[str, Any], dropped: str | None, as_js
 
 
 def _print_rules(page: SourceRulePage) -> None:
-    for one in page.rules:
-        print_line(f"{one.decision} {one.source}, made by {one.author} on {one.at:%Y-%m-%d} ({one.scope})")
+    for rule in page.rules:
+        print_line(f"{rule.decision} {rule.source}, made by {rule.author} on {rule.at:%Y-%m-%d} ({rule.scope})")
     print_line(page.message)
 
 
 def print_waiting(page: WaitingPage) -> None:
     """Print what waits, one after the other."""
-    for one in page.waiting:
-        _print(one)
+    for waiting in page.waiting:
+        _print(waiting)
     print_line(page.message)
 
 
@@ -134,21 +134,21 @@ def _print_page(page: WaitingPage) -> None:
         print_line(_WITHOUT_TERMINAL)
 
 
-def _print(one: Waiting) -> None:
-    print_line(f"{one.id}, since {one.since:%Y-%m-%d}, from {one.origin}: {one.why}", "bold")
-    print_line(f"  {one.content}")
-    if one.told:
-        print_line(f"  Memory {one.contradicts} says: {one.told}", "yellow")
+def _print(waiting: Waiting) -> None:
+    print_line(f"{waiting.id}, since {waiting.since:%Y-%m-%d}, from {waiting.origin}: {waiting.why}", "bold")
+    print_line(f"  {waiting.content}")
+    if waiting.told:
+        print_line(f"  Memory {waiting.contradicts} says: {waiting.told}", "yellow")
 
 
 def _decide_each(ctx: typer.Context, given: dict[str, Any]) -> None:
     """Show each memory that waits and ask for a key, until none is left or the person ends."""
     seen: set[int] = set()
     with opened(ctx.obj, model=False) as run:
-        while one := _next(lambda place: run("inbox", **given | {"limit": _PAGE, "offset": place}).waiting, seen):
-            seen.add(one.id)
-            _print(one)
-            asked = _ASKED_IN_QUARANTINE if one.quarantined else _ASKED
+        while waiting := _next(lambda place: run("inbox", **given | {"limit": _PAGE, "offset": place}).waiting, seen):
+            seen.add(waiting.id)
+            _print(waiting)
+            asked = _ASKED_IN_QUARANTINE if waiting.quarantined else _ASKED
             chosen = _KEYS.get(typer.prompt(asked, default="s").strip().lower()[:1], "skip")
             if chosen == "quit":
                 return
@@ -157,7 +157,7 @@ def _decide_each(ctx: typer.Context, given: dict[str, Any]) -> None:
             words = {"content": typer.prompt("In your words")} if chosen == "edit" else {}
             decision = Decision.APPROVE if chosen == "edit" else Decision(chosen)
             try:
-                answers.print_answer(run("decide", id=str(one.id), decision=decision, **words, **_levels(given)))
+                answers.print_answer(run("decide", id=str(waiting.id), decision=decision, **words, **_levels(given)))
             except (InvalidInput, NotFound, SecretFound) as error:
                 print_line(str(error), "red")
 
@@ -170,7 +170,7 @@ def _next(page: Callable[[int], Sequence[Waiting]], seen: Collection[int]) -> Wa
     """Return the first of what waits that was not shown yet."""
     for place in count(0, _PAGE):
         found = page(place)
-        if (new := next((one for one in found if one.id not in seen), None)) is not None or len(found) < _PAGE:
+        if (new := next((memory for memory in found if memory.id not in seen), None)) is not None or len(found) < _PAGE:
             return new
     return None
 
@@ -210,7 +210,7 @@ def _spellings(source: str) -> list[str]:
     whole, home = Path(os.path.normpath(working_folder() / Path(source).expanduser())), Path.home()
     inside = [Path("~", whole.relative_to(home)).as_posix()] if whole.is_relative_to(home) else []
     names = dict.fromkeys((name_of(whole), *inside, str(whole), source.removeprefix("./")))
-    return [one for one in names if one != source]
+    return [name for name in names if name != source]
 
 
 def _print_withdrawn(answer: Withdrawn, *, yes: bool) -> None:

@@ -28,10 +28,10 @@ def settings_(
     settings: Settings = ctx.obj
     secret, told = hidden(), variables()
     rows = []
-    for one in (wanted,) if wanted else Settings.model_fields:
-        value = getattr(settings, one)
+    for field in (wanted,) if wanted else Settings.model_fields:
+        value = getattr(settings, field)
         text = "" if value is None else str(value)
-        source = "environment" if variable(one) in told else "option" if one in settings.model_fields_set else ""
-        rows.append([variable(one), "(hidden)" if one in secret and text else text, source])
+        source = "environment" if variable(field) in told else "option" if field in settings.model_fields_set else ""
+        rows.append([variable(field), "(hidden)" if field in secret and text else text, source])
     body = {"settings": [dict(zip(("name", "value", "set_by"), row, strict=True)) for row in rows]}
     exit_codes.show(body, as_json, print_answer=lambda: render.print_rows(rows, "setting", "value", "set by"))

@@ -33,11 +33,11 @@ def tag(
     as_json: bool = False,
 ) -> None:
     """Add tags to a memory, or take some away."""
-    wanted = [one.strip() for text in tags for one in text.split(",") if one.strip()]
+    wanted = [tag.strip() for text in tags for tag in text.split(",") if tag.strip()]
     Update(id=given["id"], tags=wanted)
-    folded = {one.casefold() for one in wanted}
+    folded = {tag.casefold() for tag in wanted}
     with opened(ctx.obj, model=True) as ask:
-        kept = [one for one in ask("get_memory", **given).tags if one.casefold() not in folded]
+        kept = [tag for tag in ask("get_memory", **given).tags if tag.casefold() not in folded]
         outcome: Outcome = ask("update_memory", **given, tags=kept if remove else [*kept, *wanted])
     exit_codes.show(agent_json(Outcome, outcome), as_json, print_answer=lambda: answers.print_answer(outcome))
 
@@ -51,7 +51,7 @@ def tags(
     visible = {name: value for name, value in given.items() if value is not None}
     with opened(ctx.obj, model=False) as ask:
         found = every(ask, visible)
-    counted = Counter(tag for one in found for tag in one.tags)
+    counted = Counter(tag for memory in found for tag in memory.tags)
     ranked = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
     body = {"tags": [{"tag": tag, "count": count} for tag, count in ranked]}
     rows = [[tag, str(count)] for tag, count in ranked]

@@ -52,9 +52,9 @@ class ClientTerminal:
     consoles: tuple[Console, Console] = field(init=False)
 
     def __post_init__(self) -> None:
-        streams = [Captured(self.encoding, one) for one in self.tty]
+        streams = [Captured(self.encoding, tty) for tty in self.tty]
         object.__setattr__(self, "streams", tuple(streams))
-        object.__setattr__(self, "consoles", tuple(self._console(one) for one in streams))
+        object.__setattr__(self, "consoles", tuple(self._console(stream) for stream in streams))
 
     def _console(self, stream: Captured) -> Console:
         known = self.variables.get("COLUMNS", "").isdigit()

@@ -28,9 +28,9 @@ def run(words: Sequence[str], given: Mapping[str, str], home: Path, *, start: bo
     however often it is asked for; `given` are the settings among the words.
     """
     streams = (sys.stdin, sys.stdout, sys.stderr)
-    if any(fault_of_text(one) for one in words):  # as in the name of a file; JSON takes none of it along
+    if any(fault_of_text(word) for word in words):  # as in the name of a file; JSON takes none of it along
         return None
-    if not all(isinstance(one, TextIOWrapper) for one in streams):
+    if not all(isinstance(stream, TextIOWrapper) for stream in streams):
         return None
     try:
         body = request(words)

@@ -154,9 +154,9 @@ def _import(
         _watch(ctx.obj, paths, given, alone=not (format or transcripts or instructions or dry_run or as_json))
         return
     here = Path(ctx.with_resource(TemporaryDirectory()))
-    named = [_saved_input(here) if one == _STDIN else _whole(one) for one in paths]
+    named = [_saved_input(here) if path == _STDIN else _whole(path) for path in paths]
     found = find_files(named, format, transcripts=transcripts, instructions=instructions)
-    typed = [one._replace(name=one.name.removeprefix(name_of(here / "-")[:-1])) for one in found.files]
+    typed = [file._replace(name=file.name.removeprefix(name_of(here / "-")[:-1])) for file in found.files]
     found.files[:] = _as_said(typed, ctx.obj, given)
     with opened(ctx.obj, model=not dry_run) as ask:
         importing = Import(partial(_send, ask), given, read_outside)
@@ -165,7 +165,7 @@ def _import(
     if len(importing.files) == 1 and (error := importing.files[0].error) and not any(_written(total)):
         raise error
     show(
-        _imported_json(importing, found, {_whole(one): one for one in paths}, stopped=stopped),
+        _imported_json(importing, found, {_whole(path): path for path in paths}, stopped=stopped),
         as_json,
         print_answer=lambda: _print_imported(importing, found, "" if dry_run else _advice(paths, total)),
     )
@@ -184,7 +184,7 @@ def _ran(importing: Import, found: FoundPaths) -> bool:
 def _brief(paths: Sequence[Path]) -> bool:
     """Say whether only small files are named, which are read before anybody would look for a progress bar."""
     try:
-        sizes = [_whole(one).stat().st_size for one in paths if _whole(one).is_file()]
+        sizes = [_whole(path).stat().st_size for path in paths if _whole(path).is_file()]
     except OSError:
         return False
     return len(sizes) == len(paths) and sum(sizes) <= _SMALL
@@ -200,7 +200,7 @@ def _as_said(files: Sequence[FoundFile], settings: Settings, given: dict[str, An
     here = given.get("scope") in (None, Scope.PROJECT)
     if here and find_project(environment.working_folder(), settings.home).name == settings.project:
         return list(files)
-    return [one._replace(said_by=None) if one.said_by is SaidBy.FILE else one for one in files]
+    return [file._replace(said_by=None) if file.said_by is SaidBy.FILE else file for file in files]
 
 
 def _advice(paths: Sequence[Path], total: Imported) -> str:
@@ -209,11 +209,11 @@ def _advice(paths: Sequence[Path], total: Imported) -> str:
         return ""
     many = "1 memory waits" if total.waiting == 1 else f"{total.waiting} memories wait"
     again = "importing the same with `--own` approves them all, if the files are yours"
-    named = [_whole(one.expanduser()) for one in paths]
-    names = [name_of(one) for one in named if one.exists()]
+    named = [_whole(path.expanduser()) for path in paths]
+    names = [name_of(path) for path in named if path.exists()]
     if len(names) < len(named) or len(names) > _MOST_SOURCES or _ROOT in names:
         return f"{many} for a decision: {again}."
-    sources = " ".join(f"--source {shlex.quote(one)}" for one in names)
+    sources = " ".join(f"--source {shlex.quote(name)}" for name in names)
     return f"{many} for a decision: `recollect inbox {sources} --as approve` approves them all. Or {again}."
 
 
@@ -237,8 +237,8 @@ def _watch(settings: Settings, paths: Sequence[Path], given: dict[str, Any], *, 
     with opened(settings, model=True) as ask, _told_to(stop):
         send = partial(_send, ask)
         vault = Vault(folder, state_file(settings.folder, folder, caller), send, given)
-        for one in vault.follow(stop):
-            _say(str(one))
+        for line in vault.follow(stop):
+            _say(str(line))
     _say("Stopped. The next start reads only what has changed.")
 
 
@@ -252,12 +252,12 @@ def _told_to(stop: threading.Event) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {one: signal.signal(one, lambda *_: stop.set()) for one in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _saved_input(folder: Path) -> Path:
@@ -284,7 +284,9 @@ def _run(importing: Import, found: FoundPaths) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     files = len(found.files)
     with Progress(*columns, console=err, disable=terminal.of_another() or not err.is_terminal, transient=True) as bar:
-        task = bar.add_task(f"{files} {'file' if files == 1 else 'files'}", total=sum(one.size for one in found.files))
+        task = bar.add_task(
+            f"{files} {'file' if files == 1 else 'files'}", total=sum(file.size for file in found.files)
+        )
         with _stopping(importing):
             importing.run(
                 found.files,
@@ -309,7 +311,7 @@ def _imported_json(
     importing: Import, found: FoundPaths, typed: Mapping[Path, Path], *, stopped: bool
 ) -> dict[str, Any]:
     """Return what became of it all as JSON, with paths as they were `typed`; not `complete` if it was interrupted."""
-    files = [_described(one.source, typed) | public_json(Imported, one.done()) for one in importing.files]
+    files = [_described(file.source, typed) | public_json(Imported, file.done()) for file in importing.files]
     total = public_json(Imported, importing.total())
     total.pop("problems")
     return {"complete": not stopped, "total": total, "skipped": dict(found.skipped), "files": files}
@@ -327,16 +329,16 @@ def _print_imported(importing: Import, found: FoundPaths, advice: str) -> None:
     """Print a table of formats and one of files, what was passed over, and each problem in a line."""
     title = "What would happen" if importing.dry_run else ""
     formats: dict[str, list[FileImport]] = {}
-    for one in importing.files:
-        formats.setdefault(_format_of(one), []).append(one)
+    for file in importing.files:
+        formats.setdefault(_format_of(file), []).append(file)
     names = [name.capitalize() for name in IMPORT_COUNTS]
     if len(importing.files) > 1:
         rows = [[name, str(len(files)), *_sums(files)] for name, files in formats.items()]
         render.print_rows(rows, "Format", "Files", *names, title=title)
         out.print()
         title = ""
-    listed = sorted(importing.files, key=lambda one: not one.problems)[:_LISTED]  # those with problems first
-    rows = [[one.source.name, _format_of(one), *_sums([one])] for one in listed]
+    listed = sorted(importing.files, key=lambda file: not file.problems)[:_LISTED]  # those with problems first
+    rows = [[file.source.name, _format_of(file), *_sums([file])] for file in listed]
     render.print_rows(rows, "File", "Format", *names, title=title)
     if len(importing.files) > _LISTED:
         _say(f"{len(importing.files) - _LISTED} more files; `--json` shows them.")
@@ -345,7 +347,7 @@ def _print_imported(importing: Import, found: FoundPaths, advice: str) -> None:
         _say(f"Refused: {', '.join(f'{count} × {kind}' for kind, count in total.refused_kinds.items())}.")
     if found.skipped:
         _say(f"Skipped: {', '.join(f'{count} {reason}' for reason, count in found.skipped.items())}.")
-    problems = [problem for one in importing.files for problem in one.done().problems]
+    problems = [problem for file in importing.files for problem in file.done().problems]
     for problem in problems[:_LISTED]:
         _say(f"{problem.where}: {problem.why}" if problem.where else problem.why)
     if len(problems) > _LISTED:
@@ -360,7 +362,7 @@ def _format_of(file: FileImport) -> str:
 
 
 def _sums(files: Sequence[FileImport]) -> list[str]:
-    return [str(sum(one.counts[name] for one in files)) for name in IMPORT_COUNTS]
+    return [str(sum(file.counts[name] for file in files)) for name in IMPORT_COUNTS]
 
 
 def _say(text: str) -> None:
@@ -386,13 +388,13 @@ def _extract(
         out.print_json(data=public_json(Extracted, total))
         return
     out.print(f"{total.new} new, {total.updated} updated, {total.left_out} left out; {total.known} parts known before.")
-    for one in total.problems:
-        err.print(f"{one.where}: {one.why}", markup=False, highlight=False)
+    for problem in total.problems:
+        err.print(f"{problem.where}: {problem.why}", markup=False, highlight=False)
     if total.unread:
         err.print(f"{total.unread} parts were not read: {total.why}", highlight=False)
 
 
-def _added(one: Extracted, other: Extracted) -> Extracted:
+def _added(first: Extracted, other: Extracted) -> Extracted:
     counts = ("new", "updated", "left_out", "parts", "known", "unread")
-    sums = {name: getattr(one, name) + getattr(other, name) for name in counts}
-    return Extracted(**sums, why=other.why or one.why, problems=(*one.problems, *other.problems))
+    sums = {name: getattr(first, name) + getattr(other, name) for name in counts}
+    return Extracted(**sums, why=other.why or first.why, problems=(*first.problems, *other.problems))
