@@ -51,10 +51,10 @@ def secrets_in(noun: BaseModel) -> Iterator[tuple[str, str, list[Finding]]]:
 def _labelled_values(noun: BaseModel) -> Iterator[tuple[str, list[str], str]]:
     """Yield the field of each value, the texts that may label it, and the value."""
     fields = dict(noun)
-    subject, predicate, told = (fields.get(name) for name in _TRIPLE)
-    if isinstance(subject, str) and isinstance(predicate, str) and isinstance(told, str):
-        said = f"{subject} {predicate}"
-        yield "object", [f"{subject}: ", f"{predicate}: ", f"{said}: ", f"{predicate} {subject}: ", f"{said} "], told
+    subject, predicate, value = (fields.get(name) for name in _TRIPLE)
+    if isinstance(subject, str) and isinstance(predicate, str) and isinstance(value, str):
+        both = f"{subject} {predicate}"
+        yield "object", [f"{subject}: ", f"{predicate}: ", f"{both}: ", f"{predicate} {subject}: ", f"{both} "], value
     content = fields.get("content")
     if isinstance(content, str):
         yield "content", [f"{name}: " for name in _strings(fields.get(name) for name in _NAMES)], content
