@@ -132,9 +132,9 @@ def _in_other_words(draft: Draft | Memory) -> Iterator[str]:
     """Yield the layers that hold a word the content does not; one made from the content holds none."""
     content = " ".join(draft.content.split())
     layers = (" ".join(layer.split()).removesuffix("…") for layer in (draft.abstract, draft.overview) if layer)
-    given = [layer for layer in layers if layer not in content]
-    known = vocabulary([content]) if given else frozenset()
-    yield from (layer for layer in given if vocabulary([layer]) - known)
+    layers_beside = [layer for layer in layers if layer not in content]
+    known = vocabulary([content]) if layers_beside else frozenset()
+    yield from (layer for layer in layers_beside if vocabulary([layer]) - known)
 
 
 def keywords_and_words(memory: Draft | Memory, title: str = "") -> tuple[str, frozenset[str]]:
