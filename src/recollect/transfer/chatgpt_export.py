@@ -67,5 +67,5 @@ def _chatgpt_text(content: object) -> str:
     if not isinstance(content, dict) or content.get("content_type") not in _SPOKEN:
         return ""
     parts = content.get("parts")
-    said = [part.strip() for part in parts if isinstance(part, str)] if isinstance(parts, list) else []
-    return "\n\n".join(filter(None, said))
+    texts = [part.strip() for part in parts if isinstance(part, str)] if isinstance(parts, list) else []
+    return "\n\n".join(filter(None, texts))

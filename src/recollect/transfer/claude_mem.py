@@ -72,9 +72,9 @@ def _observation(row: dict[str, Any]) -> dict[str, Any]:
 
 def _summary(row: dict[str, Any]) -> dict[str, Any]:
     parts = ((part, text_in(row, part)) for part in _PARTS)
-    said = [f"{part.replace('_', ' ').capitalize()}: {text}" for part, text in parts if text]
+    lines = [f"{part.replace('_', ' ').capitalize()}: {text}" for part, text in parts if text]
     return {
-        "content": "\n".join(said)[:MAX_CONTENT],
+        "content": "\n".join(lines)[:MAX_CONTENT],
         "key": _key(row, "summary"),
         "type": str(ObservationType.SESSION_SUMMARY),
         "files_modified": texts_in(row.get("files_edited")),

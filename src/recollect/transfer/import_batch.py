@@ -197,8 +197,8 @@ class _Batch:
         if before := writing.previous_outcome(_NAME, part):
             self.report.outcomes |= {int(place): outcome for place, outcome in json.loads(before.notes[0]).items()}
             return
-        told = {place: self.report.outcomes[place] for place in places if place in self.report.outcomes}
-        writing.record_outcome(_NAME, part, Outcome(WriteStatus.STORED, str(places[0] + 1), (json.dumps(told),)))
+        outcomes = {place: self.report.outcomes[place] for place in places if place in self.report.outcomes}
+        writing.record_outcome(_NAME, part, Outcome(WriteStatus.STORED, str(places[0] + 1), (json.dumps(outcomes),)))
 
     def _importing(self, *named: Sensitivity | None) -> AbstractContextManager[Mapping[str, Writing]]:
         """Open one transaction on all namespaces that the caller may write, for the levels let in and those `named`."""

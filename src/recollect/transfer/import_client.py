@@ -172,8 +172,8 @@ class Import:
             progress(before, self._items)
         except RecollectError as error:
             if any(sum(file.counts.values()) for file in self.files):
-                told = f"{error} Before that: {self.total().message} Do the same again to go on from there."
-                error.args = (told, *error.args[1:])
+                message = f"{error} Before that: {self.total().message} Do the same again to go on from there."
+                error.args = (message, *error.args[1:])
             raise
 
     def total(self) -> Imported:

@@ -104,8 +104,8 @@ class NamespaceImport:
         matching = [old for old in same if old.created_at == record.created_at and old.key == record.key]
         alike = [old for old in matching if (old.merged_into is None) == (record.merged_into is None)]
         if not alike and record.merged_into is not None:
-            given = {here for _, here in self.report.ids}
-            alike = [old for old in matching if old.id not in given]
+            taken = {here for _, here in self.report.ids}
+            alike = [old for old in matching if old.id not in taken]
         return next(iter(alike), None)
 
     def _update(self, memory: CheckedMemory, old: Memory, *, by_key: bool) -> None:
@@ -166,21 +166,21 @@ class NamespaceImport:
     def _entry(self, memory: CheckedMemory, old: Memory | None) -> ImportedMemory:
         record, now = memory.record, self.app.clock()
         ready = PreparedDraft(memory.cleared, memory.content_hash, self._chunks_of(memory, old))
-        said = origin_of(record)
-        entry = entry_for(self.app, ready, old, self.caller.user, said, self._review(record, said))
-        given = entry.given & (_DRAFT if old is None else _DRAFT - {"source"})
+        origin = origin_of(record)
+        entry = entry_for(self.app, ready, old, self.caller.user, origin, self._review(record, origin))
+        stated = entry.given & (_DRAFT if old is None else _DRAFT - {"source"})
         at = record.updated_at or record.created_at or now
-        told = record.id is not None or record.expires_at is not None
-        ends = record.expires_at if told else entry.expires_at
-        return ImportedMemory(replace(entry, given=given, at=at, expires_at=ends), memory.cleared)
+        has_end = record.id is not None or record.expires_at is not None
+        ends = record.expires_at if has_end else entry.expires_at
+        return ImportedMemory(replace(entry, given=stated, at=at, expires_at=ends), memory.cleared)
 
-    def _review(self, record: MemoryRecord, said: Origin) -> str | None:
+    def _review(self, record: MemoryRecord, origin: Origin) -> str | None:
         """Return why a memory waits for a decision: what comes from outside does until its source is approved."""
-        if said.authority is not Authority.OUTSIDE or record.review is not None:
+        if origin.authority is not Authority.OUTSIDE or record.review is not None:
             return record.review
-        if said.source not in self.rules:
-            self.rules[said.source] = decided_of(self.app, self.namespace, said)
-        return APPROVED if self.rules[said.source] else NEW_SOURCE
+        if origin.source not in self.rules:
+            self.rules[origin.source] = decided_of(self.app, self.namespace, origin)
+        return APPROVED if self.rules[origin.source] else NEW_SOURCE
 
     def _chunks_of(self, memory: CheckedMemory, old: Memory | None) -> tuple[Chunk, ...] | None:
         """Return the vectors; those of a text that was here, and is not now, are made at once."""
@@ -211,8 +211,8 @@ def _differs(memory: CheckedMemory, old: Memory) -> bool:
     Where it names the author that is stored here, it is taken at its word.
     """
     record = memory.said if memory.said.author == old.author else memory.record
-    given = record.model_fields_set & _COMPARED
+    compared = record.model_fields_set & _COMPARED
     # a text that says nothing and one that is absent are the same here
-    other = any((getattr(record, name) or None) != (getattr(old, name) or None) for name in given)
+    other = any((getattr(record, name) or None) != (getattr(old, name) or None) for name in compared)
     ends = record.id is not None and record.expires_at != old.expires_at
     return not _same_text(memory, old) or other or ends

@@ -57,7 +57,7 @@ def read_notes(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem | F
         path = [plain[heading] for heading in section.path]
         own = f"{prefix}{'/'.join(map(_slug, path))[:_KEY]}"
         whole = f"{section.heading}\n\n{section.text}" if section.heading else section.text
-        said = _facts(name, title, head, section, known)
+        facts = _facts(name, title, head, section, known)
         for part in cut(whole, MAX_CONTENT):
             uses[own] += 1
             keys.append(own if uses[own] == 1 else f"{own}~{uses[own]}")
@@ -67,7 +67,7 @@ def read_notes(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem | F
                 [*_tags(head), *(_slug(heading)[:_LONGEST_TAG] for heading in path), *tags_of(section.parts)]
             )
             yield ImportItem(kind=ItemKind.MEMORY, where=f"{name}:{section.line}", fields=set_only(fields))
-        yield from said
+        yield from facts
     yield FileSections(where=name, prefix=prefix, keys=frozenset(keys))
 
 

@@ -214,8 +214,8 @@ def _plain(folder: Path, pattern: str) -> list[Path]:
 
 def _project_of(folder: Path) -> str:
     """Return the folder that one of Claude Code's stands for, by a transcript in it, else by its name."""
-    told = (_folder_in(path) for path in folder.glob("*.jsonl"))
-    return next(filter(None, told), "") or _unfolded(Path(folder.anchor), folder.name[1:])
+    folders = (_folder_in(path) for path in folder.glob("*.jsonl"))
+    return next(filter(None, folders), "") or _unfolded(Path(folder.anchor), folder.name[1:])
 
 
 def _folder_in(transcript: Path) -> str:
@@ -252,9 +252,9 @@ class Plan:
         self.user = self.team = ""
         self.files: list[Remembered] = []
         try:
-            said = json.loads(self._file.read_text(encoding="utf-8"))
-            self.user, self.team = str(said["user"]), str(said["team"])
-            self.files = [_read(file) for file in said["files"]]
+            plan = json.loads(self._file.read_text(encoding="utf-8"))
+            self.user, self.team = str(plan["user"]), str(plan["team"])
+            self.files = [_read(file) for file in plan["files"]]
         except (OSError, ValueError, KeyError, TypeError):  # there is none, or it is none of ours
             self.files = []
 
@@ -303,12 +303,12 @@ class Plan:
 
     def save(self) -> None:
         """Write it, so that a process that ends at any instant leaves the old one or the new one."""
-        said = {"user": self.user, "team": self.team, "at": datetime.now(UTC).isoformat(timespec="seconds")}
-        text = json.dumps(said | {"files": [asdict(file) for file in self.files]}, indent=1)
+        plan = {"user": self.user, "team": self.team, "at": datetime.now(UTC).isoformat(timespec="seconds")}
+        text = json.dumps(plan | {"files": [asdict(file) for file in self.files]}, indent=1)
         write_private(self._file, text)
 
 
-def _read(said: dict[str, Any]) -> Remembered:
+def _read(entry: dict[str, Any]) -> Remembered:
     kinds: dict[str, Any] = {
         "what": What,
         "format": ImportFormat,
@@ -316,7 +316,7 @@ def _read(said: dict[str, Any]) -> Remembered:
         "said_by": SaidBy,
         "state": State,
     }
-    return Remembered(**{name: kinds[name](value) if name in kinds else value for name, value in said.items()})
+    return Remembered(**{name: kinds[name](value) if name in kinds else value for name, value in entry.items()})
 
 
 def files_of(body: Iterable[dict[str, Any]]) -> list[Remembered]:

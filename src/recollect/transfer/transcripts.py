@@ -28,8 +28,8 @@ def requests_of(file: Path, format: ImportFormat) -> Iterator[dict[str, Any]]:
     sessions: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for item, _ in read_file(file, file.name, format):
         if isinstance(item, ImportItem) and item.fields.get("speaker"):
-            said = {"speaker": item.fields["speaker"], "content": item.fields["content"]}
-            sessions[str(item.fields.get("session_id", ""))].append(said)
+            message = {"speaker": item.fields["speaker"], "content": item.fields["content"]}
+            sessions[str(item.fields.get("session_id", ""))].append(message)
     for session, messages in sessions.items():
         for start in range(0, len(messages), _BATCH):
             yield {"messages": messages[start : start + _BATCH], "session_id": session or None}

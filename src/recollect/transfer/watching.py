@@ -156,11 +156,11 @@ class Vault:
 
     def _hide(self, names: set[str]) -> Iterator[Change]:
         """Hide what notes said that are not there any more; one that was none before is only forgotten here."""
-        told = sorted(names)
-        for start in range(0, len(told), _MOST):
+        ordered = sorted(names)
+        for start in range(0, len(ordered), _MOST):
             sections = tuple(
                 FileSections(where=f"{self._base}/{name}", prefix=note.prefix, keys=frozenset())
-                for name in told[start : start + _MOST]
+                for name in ordered[start : start + _MOST]
                 if (note := self._notes[name]).prefix
             )
             every = {"allow_private": True, "allow_secret": True}
@@ -168,14 +168,14 @@ class Vault:
             why: dict[str, list[str]] = {}
             for problem in done.problems:
                 why.setdefault(problem.where, []).append(problem.why)
-            for name in told[start : start + _MOST]:
+            for name in ordered[start : start + _MOST]:
                 yield Change("-", f"{self._base}/{name}", " ".join(why.get(f"{self._base}/{name}", [])))
 
     def _restored(self) -> tuple[str, dict[str, _Note]]:
         """Return the name that the folder has in keys, as at its first time, and what was read."""
         try:
-            said = json.loads(self._file.read_text(encoding="utf-8"))
-            return str(said["name"]), {name: _Note(**note) for name, note in said["notes"].items()}
+            state = json.loads(self._file.read_text(encoding="utf-8"))
+            return str(state["name"]), {name: _Note(**note) for name, note in state["notes"].items()}
         except (OSError, ValueError, KeyError, TypeError):  # the first time, or none of ours
             return name_of(self._folder), {}
 
