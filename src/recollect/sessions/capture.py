@@ -171,8 +171,8 @@ def _store_or_drop(
     score = _scored(note, near)
     seen = _observation(context, Decision.DROPPED, score.explained(), tool, note.title)
     seen = seen.model_copy(update={"score": score.score})
-    told = context.caller.origin.model_dump(mode="json")
-    unkept = seen.model_copy(update={"draft": draft.model_dump(mode="json", exclude_unset=True) | told})
+    origin = context.caller.origin.model_dump(mode="json")
+    unkept = seen.model_copy(update={"draft": draft.model_dump(mode="json", exclude_unset=True) | origin})
     same = next(
         (each.memory for each in near if each.cosine >= _NEARLY_SAME and _may_be_replaced(context, each.memory)), None
     )
@@ -305,9 +305,9 @@ def _least_trusted_origin(kept: Sequence[Memory]) -> Stamp:
 
 def _store_with_origin(context: Context[Any], draft: Draft, stamp: Stamp) -> int | None:
     """Store a draft as the words of another origin than the event's."""
-    said = replace(context, caller=context.caller.saying(stamp.said_by, stamp.came_from))
+    attributed = replace(context, caller=context.caller.saying(stamp.said_by, stamp.came_from))
     try:
-        return int(said.perform("remember", **draft.model_dump(exclude_unset=True)).id)
+        return int(attributed.perform("remember", **draft.model_dump(exclude_unset=True)).id)
     except SecretFound:
         return None
 

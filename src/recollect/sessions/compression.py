@@ -77,10 +77,10 @@ def summary(members: Sequence[Memory]) -> str:
     for.
     """
     words = {memory.id: topic_words(memory.content) for memory in members}
-    given = {memory.id: memory.title for memory in members if memory.title != title(memory.content)}
-    said = {memory.id: given.get(memory.id) or _central(memory, words) for memory in members}
-    told = [
-        memory for place, memory in enumerate(members) if not _said_later(said[memory.id], members[place + 1 :], said)
+    titles = {memory.id: memory.title for memory in members if memory.title != title(memory.content)}
+    lines = {memory.id: titles.get(memory.id) or _central(memory, words) for memory in members}
+    shown = [
+        memory for place, memory in enumerate(members) if not _said_later(lines[memory.id], members[place + 1 :], lines)
     ]
     categories = {memory.category for memory in members}
     category = categories.pop() if len(categories) == 1 else None
@@ -89,18 +89,18 @@ def summary(members: Sequence[Memory]) -> str:
         text = condensed(
             category,
             members,
-            lambda memory: f"{day(memory)}: {shortened(said[memory.id], longest)}",  # noqa: B023
-            told,
+            lambda memory: f"{day(memory)}: {shortened(lines[memory.id], longest)}",  # noqa: B023
+            shown,
         )
         if len(text) < room:
             break
     return text
 
 
-def _said_later(line: str, later: Sequence[Memory], said: Mapping[int, str]) -> bool:
+def _said_later(line: str, later: Sequence[Memory], texts: Mapping[int, str]) -> bool:
     """Say whether one of the later members says nearly the same as a line."""
     words = topic_words(line)
-    return any(words and jaccard(words, topic_words(said[memory.id])) >= _NEARLY for memory in later)
+    return any(words and jaccard(words, topic_words(texts[memory.id])) >= _NEARLY for memory in later)
 
 
 def topic(members: Sequence[Memory]) -> str:
@@ -150,8 +150,8 @@ def _linked(memories: Sequence[Memory]) -> list[list[Memory]]:
 def _central(memory: Memory, words: Mapping[int, frozenset[str]]) -> str:
     """Return the sentence of a memory that has most in common with the other members; of equal ones the first."""
     others = [theirs for memory_id, theirs in words.items() if memory_id != memory.id]
-    said = sentences(memory.content)[:_SENTENCES]
-    best = max(said, key=lambda sentence: sum(jaccard(topic_words(sentence), theirs) for theirs in others), default="")
+    first = sentences(memory.content)[:_SENTENCES]
+    best = max(first, key=lambda sentence: sum(jaccard(topic_words(sentence), theirs) for theirs in others), default="")
     return shortened(" ".join(best.split()), _LONGEST) or beginning(memory)
 
 

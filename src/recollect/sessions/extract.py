@@ -141,13 +141,13 @@ def _parts(messages: Sequence[Said]) -> Iterator[list[dict[str, str]]]:
 
     Half of a token is no secret to the gate any more.
     """
-    said = [
+    parts = [
         {"speaker": message.speaker, "said": content[start : start + _PART]}
         for message, content in ((message, masked(message.content)) for message in messages)
         for start in range(0, len(content), _PART)
     ]
     taken: list[dict[str, str]] = []
-    for part in said:
+    for part in parts:
         if taken and sum(len(each["said"]) for each in taken) + len(part["said"]) > _PART:
             yield taken
             taken = []
@@ -204,6 +204,6 @@ def _stored(
         },
         **({} if request.session_id is None else {"session_id": request.session_id}),
     )
-    said = caller.saying(said_by, f"session {request.session_id}" if request.session_id else "")
-    outcome = remember(app, clear(draft, OnSecret.REDACT).value, said)
+    speaker = caller.saying(said_by, f"session {request.session_id}" if request.session_id else "")
+    outcome = remember(app, clear(draft, OnSecret.REDACT).value, speaker)
     return "new" if outcome.status is WriteStatus.STORED else "updated"

@@ -169,8 +169,8 @@ def _line_text(memory: Memory) -> str:
     """
     content = _flat(governed_memory(memory).content)
     short = memory.is_rule or len(content) <= _WHOLE
-    said = content if short else governed(one_line(memory.title or memory.content)).text
-    return said if said.replace(REDACTED, "").strip(" …") else ""
+    line = content if short else governed(one_line(memory.title or memory.content)).text
+    return line if line.replace(REDACTED, "").strip(" …") else ""
 
 
 def _flat(text: str) -> str:

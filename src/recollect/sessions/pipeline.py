@@ -156,10 +156,10 @@ def preview_start(app: App, request: StartSession, caller: Caller) -> Injection:
 def _with_waiting(app: App, found: Injection, request: StartSession, caller: Caller) -> Injection:
     """Add how many memories wait for a person's decision, and what is filed under a former name of the project."""
     waiting = inbox(app, Inbox(limit=1), caller)
-    told = [waiting.message] if waiting.total else []
+    notices = [waiting.message] if waiting.total else []
     for name, count in counts_of(app, request.former_projects, caller).items():
-        told.append(neutral(filed_under(name, count)))
-    return replace(found, text="\n".join(filter(None, (found.text, *told)))) if told else found
+        notices.append(neutral(filed_under(name, count)))
+    return replace(found, text="\n".join(filter(None, (found.text, *notices)))) if notices else found
 
 
 def answer_before_tool(app: App, request: BeforeTool, caller: Caller) -> Injection:

@@ -108,9 +108,9 @@ def show_session(app: App, request: ShowSession, caller: Caller) -> ShownSession
     memories = app.records.load(ids, unfiltered(app, ReadAccess(), caller))
     state = state_of(session.state)
     topics = tuple((boundary.at, ", ".join(boundary.keywords)) for boundary in state.boundaries)
-    told = tuple(f"{at:%Y-%m-%d %H:%M} {words}" for at, words in topics)
+    lines = tuple(f"{at:%Y-%m-%d %H:%M} {words}" for at, words in topics)
     shown = tuple(_shown(observation, memories.get(observation.memory_id or 0)) for observation in observations)
-    return ShownSession(_summary(session), shown, len(every), told, state.failures, state.injections, topics)
+    return ShownSession(_summary(session), shown, len(every), lines, state.failures, state.injections, topics)
 
 
 def uses_of(app: App, request: UsesOf, caller: Caller) -> tuple[Use, ...]:
@@ -169,8 +169,8 @@ def _keep(app: App, session: Session, observation: Observation, caller: Caller, 
         raise InvalidInput(
             "number", f"Observation {observation.number} cannot be kept: its text was not worth storing at all."
         )
-    draft, said = drafted(observation.draft)
-    made = remember(app, draft, caller.saying(said.said_by, said.came_from), request_id=request_id).id
+    draft, origin = drafted(observation.draft)
+    made = remember(app, draft, caller.saying(origin.said_by, origin.came_from), request_id=request_id).id
     app.sessions.decide(session, observation.number, Decision.KEPT, BY_YOU, int(made))
     _approve(app, int(made), caller)
     return Noted(session.session_id, str(Decision.KEPT), BY_YOU, made)
@@ -199,13 +199,13 @@ def _summary(session: Session) -> SessionSummary:
 def _shown(observation: Observation, memory: Memory | None) -> ShownObservation:
     gone = observation.decision is Decision.KEPT and memory is None
     its_own = memory if observation.decision is Decision.KEPT else None
-    said = (its_own.title or its_own.abstract) if its_own else observation.summary
+    text = (its_own.title or its_own.abstract) if its_own else observation.summary
     return ShownObservation(
         observation.number,
         observation.at,
         observation.event,
         observation.tool,
-        "(forgotten since)" if gone else said,
+        "(forgotten since)" if gone else text,
         str(observation.decision),
         observation.reason,
         observation.score,
