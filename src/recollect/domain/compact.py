@@ -66,12 +66,12 @@ class CompactRecalled(Answer):
         if not self.hits:
             return f"Nothing at `offset` {self.offset}: {found_message(self.found)}" if self.found else NOTHING
         if len(self.hits) == self.found:
-            said = found_message(self.found)
+            count = found_message(self.found)
         else:
-            said = f"{self.offset + 1}–{last} of {self.found} memories found."
+            count = f"{self.offset + 1}–{last} of {self.found} memories found."
         further = f"`offset` {last} shows the next." if last < self.found else ""
         cut = any(hit.layer is not Layer.CONTENT for hit in self.hits)
-        return " ".join(filter(None, (said, further, WHOLE if cut else "")))
+        return " ".join(filter(None, (count, further, WHOLE if cut else "")))
 
     @property
     def is_all(self) -> bool:

@@ -201,8 +201,8 @@ class Hit(Answer):
 
     def _standing(self) -> dict[str, str]:
         older = {"older_than": str(self.older_than)} if self.older_than is not None else {}
-        told = {"contradicts": str(self.contradicts)} if self.contradicts is not None else {}
-        return {"certainty": str(self.certainty), **older, **told}
+        contradicted = {"contradicts": str(self.contradicts)} if self.contradicts is not None else {}
+        return {"certainty": str(self.certainty), **older, **contradicted}
 
 
 @dataclass(frozen=True, config=LAZY)
