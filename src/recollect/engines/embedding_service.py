@@ -195,14 +195,14 @@ class ServedEmbedder(EmbeddingModel["httpx.Client"]):
         if left <= 0.0:
             raise _Again("it took too long")
         body = {"model": self._name, "input": texts, "encoding_format": "float"}
-        told = bytearray()
+        reply = bytearray()
         try:
             # The phases add up to what is left; only an answer that trickles in may take half as much again.
             limits = httpx.Timeout(left / 6, read=left / 2)
             with client.stream("POST", self._endpoint, json=body, timeout=limits) as answer:
                 for some in answer.iter_bytes():
-                    told += some
-                    if len(told) > _LARGEST:
+                    reply += some
+                    if len(reply) > _LARGEST:
                         raise ModelUnusable("The embedding server answers with more than vectors take.")
                     if time.monotonic() > until:
                         raise _Again("it took too long")
@@ -210,17 +210,17 @@ class ServedEmbedder(EmbeddingModel["httpx.Client"]):
             raise ModelUnusable("RECOLLECT_EMBEDDING_URL is no address.") from None
         except (httpx.HTTPError, RuntimeError) as error:  # the latter where another thread closed the client
             raise _Again(type(error).__name__) from None
-        self._refuse(answer.status_code, answer.headers.get("Retry-After", ""), bytes(told))
+        self._refuse(answer.status_code, answer.headers.get("Retry-After", ""), bytes(reply))
         try:
-            return json.loads(told)
+            return json.loads(reply)
         except ValueError:
             raise ModelUnusable("The embedding server answers with something that is not JSON.") from None
 
-    def _refuse(self, status: int, after: str, told: bytes) -> None:
+    def _refuse(self, status: int, after: str, reply: bytes) -> None:
         """Raise what a status other than 200 means. What the server wrote is not repeated: it may hold the text."""
         if status == 200:
             return
-        if status == 413 or (status in (400, 422) and _LONG.search(told.decode("utf-8", "replace"))):
+        if status == 413 or (status in (400, 422) and _LONG.search(reply.decode("utf-8", "replace"))):
             raise _TooLong
         if status == 429 or status >= 500:
             raise _Again(f"status {status}", float(after) if after.isdecimal() else 0.0)
@@ -263,10 +263,10 @@ def _halves(text: str) -> tuple[str, str]:
     return text[:cut], text[cut:]
 
 
-def _vector(told: Any) -> Vector:
-    if isinstance(told, str):
-        return np.frombuffer(base64.b64decode(told, validate=True), dtype="<f4").astype(np.float32)
-    return np.asarray(told, dtype=np.float32)
+def _vector(values: Any) -> Vector:
+    if isinstance(values, str):
+        return np.frombuffer(base64.b64decode(values, validate=True), dtype="<f4").astype(np.float32)
+    return np.asarray(values, dtype=np.float32)
 
 
 def _unit(vector: Vector) -> Vector:
