@@ -123,8 +123,8 @@ def _program(text: str, form: HookForm, commands: Commands) -> str:
     if text and not _SCRIPT.search(text):
         raise ValueError("it is a program of somebody else")
     program = Path(__file__).with_name(form.script).read_text(encoding="utf-8")
-    said = json.dumps(dict(commands), ensure_ascii=False)
-    return _SCRIPT.sub(lambda _: f"const COMMANDS = {said}", program, count=1)
+    table = json.dumps(dict(commands), ensure_ascii=False)
+    return _SCRIPT.sub(lambda _: f"const COMMANDS = {table}", program, count=1)
 
 
 def _elements(data: dict[str, Any]) -> Iterator[tuple[str, int, Any]]:

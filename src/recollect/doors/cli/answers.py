@@ -113,7 +113,7 @@ def _happened(line: Mapping[str, Any]) -> str:
     both = {name: line[name] for name in ("content", *_CHANGED) if name in line}
     parts = [f"{name} {' → '.join(map(_short_value, both[name]))}" for name in both]
     parts += [str(name) for name in fields if name not in both]
-    parts += [said.format(line[name]) for name, said in _LINKS.items() if line.get(name)]
+    parts += [form.format(line[name]) for name, form in _LINKS.items() if line.get(name)]
     return f"{line['action']}: {', '.join(parts)}" if parts else str(line["action"])
 
 
@@ -223,8 +223,8 @@ def _hit(hit: results.Hit, older_hits: Sequence[str] = (), *, why: bool) -> None
     older = f"   older than {hit.older_than}" if hit.older_than is not None else ""
     newer = f"   newer than {', '.join(older_hits)}" if older_hits else ""
     denied = f"   may contradict {hit.contradicts}" if hit.contradicts is not None else ""
-    said = "" if memory.authority is Authority.TOLD else f"   from {sanitized(memory.origin)}"
-    sure = f"{hit.certainty} ({hit.match:.0%}){newer}{older}{denied}   found by {found or 'meaning'}{said}"
+    origin = "" if memory.authority is Authority.TOLD else f"   from {sanitized(memory.origin)}"
+    sure = f"{hit.certainty} ({hit.match:.0%}){newer}{older}{denied}   found by {found or 'meaning'}{origin}"
     if why:
         sure += f"\nscore {hit.score:.2f} = " + " + ".join(f"{name} {value:.2f}" for name, value in parts.items())
     foot = Text(sure, style="dim")

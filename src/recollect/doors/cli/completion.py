@@ -51,18 +51,18 @@ def _latest(ctx: typer.Context) -> Iterable[Any]:
     return found.memories if found else ()
 
 
-def _ask(ctx: typer.Context, verb: str, **given: Any) -> Any:
+def _ask(ctx: typer.Context, verb: str, **fields: Any) -> Any:
     """Return what a verb answers, None where nobody is there who could be asked at once."""
     options = ctx.find_root().params
     try:
         settings = Settings(**{name: options[name] for name in _BEFORE if options.get(name) is not None})
         if opening.is_served():
             with opening.opened(settings, model=False) as ask:
-                return ask(verb, **given)
+                return ask(verb, **fields)
         if not settings.url and launch.running(settings) is None:
             return None
         with remote(settings) as link:
-            return link.perform(verb, **given)
+            return link.perform(verb, **fields)
     except RecollectError:
         return None
 

@@ -44,9 +44,9 @@ def status(
             raise NotFound(message)
         plan = Plan(ctx.obj.folder)
         more = [f"{plan.message}; the next start of the daemon goes on."] if plan.waiting else []
-        told = {"running": False, **({"remembered": plan.message} if more else {})}
+        state = {"running": False, **({"remembered": plan.message} if more else {})}
         waits = {} if owner else _waits(ctx.obj)
-        exit_codes.show(told | waits, as_json, message, *more, *waits.values())
+        exit_codes.show(state | waits, as_json, message, *more, *waits.values())
         return
     if token:
         exit_codes.show({"bearer": client.runtime.token}, as_json, client.runtime.token)

@@ -112,16 +112,16 @@ def _help(words: Sequence[str]) -> str | None:
 
 def _fits() -> bool:
     """Say whether what is printed has 80 columns."""
-    told = environment.of_terminal().get("COLUMNS", "")
+    columns = environment.of_terminal().get("COLUMNS", "")
     try:
-        return (int(told) if told.isdecimal() else get_terminal_size(1).columns) >= _COLUMNS
+        return (int(columns) if columns.isdecimal() else get_terminal_size(1).columns) >= _COLUMNS
     except OSError:  # it is no terminal
         return True
 
 
 def split(words: Sequence[str]) -> _Typed | None:
     """Take the settings that stand before a command; None where anything but them and `--json` does."""
-    given: dict[str, str] = {}
+    options: dict[str, str] = {}
     rest = list(words)
     while rest and rest[0].startswith("-"):
         if rest[0] == _JSON:
@@ -130,8 +130,8 @@ def split(words: Sequence[str]) -> _Typed | None:
         name, equals, value = rest.pop(0).removeprefix("--").partition("=")
         if name not in _WITH_VALUE or not (equals or rest):
             return None
-        given[name] = value if equals else rest.pop(0)
-    return _Typed(given, meant(rest)[0], rest[1:]) if rest else None
+        options[name] = value if equals else rest.pop(0)
+    return _Typed(options, meant(rest)[0], rest[1:]) if rest else None
 
 
 def _toolsets(words: Sequence[str]) -> tuple[str, ...] | None:

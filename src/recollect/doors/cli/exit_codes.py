@@ -82,19 +82,19 @@ def show(
 
 
 def answered(
-    settings: Settings, name: str, given: dict[str, Any], as_json: bool, *, why: bool = False, stored: str = ""
+    settings: Settings, name: str, fields: dict[str, Any], as_json: bool, *, why: bool = False, stored: str = ""
 ) -> Any:
     """Run a verb, print its answer and return it; exit with the code of `NotFound` when nothing was found.
 
     `stored` is what the answer also says of a new memory.
     """
-    result = perform(settings, name, given)
+    result = perform(settings, name, fields)
     brief = isinstance(result, Recalled) and result.index is not None
     if isinstance(result, Outcome):
         result = named_here(result)
     if stored and isinstance(result, Outcome) and result.status is WriteStatus.STORED:
         result = replace(result, notes=(*result.notes, stored))
-    body, offset = agent_json(BY_NAME[name].answer, result), given.get("offset", 0)
+    body, offset = agent_json(BY_NAME[name].answer, result), fields.get("offset", 0)
     if isinstance(result, Listed):
         body = with_contents(body, result)
     show(body, as_json, print_answer=lambda: print_answer(result, offset, why=why), brief=brief)

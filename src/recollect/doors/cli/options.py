@@ -23,7 +23,7 @@ from recollect.errors import InvalidInput
 
 _SEVERAL: Final = re.compile(r"[\s\d#,]+")
 
-Given = dict[str, Any]
+Fields = dict[str, Any]
 """The fields of a request that were typed."""
 
 Json = Annotated[bool, typer.Option("--json", help="Answer as JSON, for machines.")]
@@ -72,22 +72,22 @@ _STORED: Final = ("tags", "category", "to_project")
 """The fields whose values the store knows."""
 
 
-def ids_of(given: Given, more: Sequence[str] | None) -> list[str]:
+def ids_of(fields: Fields, more: Sequence[str] | None) -> list[str]:
     """Return the ids that were typed, each once: `1,2` names two, and `#1` is 1. A key stands alone."""
-    if not more and not _SEVERAL.fullmatch(given["id"]):
-        return [given["id"]]
-    typed = [number.strip().removeprefix("#") for text in (given["id"], *(more or ())) for number in text.split(",")]
+    if not more and not _SEVERAL.fullmatch(fields["id"]):
+        return [fields["id"]]
+    typed = [number.strip().removeprefix("#") for text in (fields["id"], *(more or ())) for number in text.split(",")]
     ids = list(dict.fromkeys(filter(None, typed)))
     wrong = next((number for number in ids if not number.isdecimal()), None)
     if wrong is not None and len(ids) > 1:  # words, which are no memories that are not there
         raise InvalidInput("id", f"Invalid id: `{wrong}` is none; Must be a number, as `recall` and `list` show it")
-    return ids or [given["id"]]
+    return ids or [fields["id"]]
 
 
 def from_fields(
     request: type[Request], positional: str = "", without: str = ""
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command an option for each field of a request, and hand it what was typed as `given`.
+    """Give a command an option for each field of a request, and hand it the fields that were typed as `fields`.
 
     Required fields and the `positional` one are arguments. Filters stand in a panel of their own. What has `ttl_days`
     also has `--expires`. The command keeps its own parameters; its `as_json`, if any, is `--json`.
@@ -110,7 +110,7 @@ def from_fields(
 
     def widened(command: Callable[..., None]) -> Callable[..., None]:
         own = dict(inspect.signature(command, eval_str=True).parameters)
-        own.pop("given")
+        own.pop("fields")
         last = [own.pop(name).replace(annotation=Json) for name in ("as_json",) if name in own]
         whole = [*added.values(), *own.values(), *last]
 
@@ -121,7 +121,7 @@ def from_fields(
                 values["ttl_days"] = days_left(until, values["ttl_days"])
             if issubclass(request, _STORES):
                 values["sensitivity"] = _level(values)
-            command(given={name: value for name, value in values.items() if value is not None}, **typed)
+            command(fields={name: value for name, value in values.items() if value is not None}, **typed)
 
         known = cast(Any, run)
         known.__name__, known.__doc__ = command.__name__, command.__doc__

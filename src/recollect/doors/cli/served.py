@@ -39,10 +39,10 @@ def run(
         size=about["size"] and (int(about["size"][0]), int(about["size"][1])),
         variables=dict(about["variables"]),
     )
-    told = environment.Surroundings(dict(body["variables"]), Path(body["folder"]), str(body["user"]))
+    surroundings = environment.Surroundings(dict(body["variables"]), Path(body["folder"]), str(body["user"]))
     from recollect.doors.cli.exit_codes import run_words
 
-    with terminal.of_client(client), environment.surrounded(told), served_by(serving):
+    with terminal.of_client(client), environment.surrounded(surroundings), served_by(serving):
         try:
             if "completing" in body:
                 return _completed(command_line(), client.words, body["completing"])

@@ -152,10 +152,10 @@ def carry_out(
     return True
 
 
-def may_call(agent: Agent, said: bool | None, *, yes: bool, ask: bool = True) -> bool:
+def may_call(agent: Agent, allow: bool | None, *, yes: bool, ask: bool = True) -> bool:
     """Return whether an agent may call the tool without asking each time: as was said, else as the person answers."""
-    if said is not None or not agent.asks:
-        return bool(said)
+    if allow is not None or not agent.asks:
+        return bool(allow)
     if yes or not (ask and interactive()):
         return yes
     return typer.confirm(f"Let {agent.title} use the tool `memory` without asking you each time?", err=True)
@@ -320,7 +320,7 @@ def _install(
     chosen = named or found_agents(root)
     if not chosen:
         _tell(as_json, "Agents: none is found here. `recollect install --print` shows what any client needs.")
-    told: list[dict[str, Any]] = []
+    registered_agents: list[dict[str, Any]] = []
     for candidate in chosen:
         done = candidate.name in registered and not named
         if done:
@@ -331,8 +331,8 @@ def _install(
             done = _offer(settings, candidate, root, level, yes=yes, as_json=as_json)
         else:
             _tell(as_json, f"{candidate.title} is here: `recollect install {candidate.name}` registers it.")
-        told.append({"agent": candidate.name, "registered": done})
-    return told
+        registered_agents.append({"agent": candidate.name, "registered": done})
+    return registered_agents
 
 
 def _offer(settings: Settings, agent: Agent, root: Path, level: Level, *, yes: bool, as_json: bool) -> bool:

@@ -86,8 +86,8 @@ def client_pages() -> bool:
 def locale() -> str:
     """Return the locale by which whoever types writes dates, an empty text where none is set."""
     client = _client.get()
-    told = {name: named(name) for name in LOCALE} if client is None else client.variables
-    return next(filter(None, (told.get(name) for name in LOCALE)), "")
+    variables = {name: named(name) for name in LOCALE} if client is None else client.variables
+    return next(filter(None, (variables.get(name) for name in LOCALE)), "")
 
 
 def words() -> Sequence[str]:

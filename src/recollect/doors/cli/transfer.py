@@ -34,7 +34,7 @@ from recollect.domain.transfer import (
 from recollect.doors.cli import render, terminal
 from recollect.doors.cli.exit_codes import show
 from recollect.doors.cli.opening import opened
-from recollect.doors.cli.options import Given, from_fields
+from recollect.doors.cli.options import Fields, from_fields
 from recollect.doors.cli.render import err, out
 from recollect.doors.serializers import public_json
 from recollect.environment import working_folder
@@ -70,7 +70,7 @@ cli = typer.Typer()
 @from_fields(ExportPage, without="after")
 def _export(
     ctx: typer.Context,
-    given: Given,
+    fields: Fields,
     file: Annotated[Path, typer.Argument(help="Where to; `-` is standard output.")] = _STDOUT,
     format: Annotated[
         ExportFormat | None,
@@ -85,7 +85,7 @@ def _export(
     file = output or file
     place = file if file == _STDOUT else working_folder() / file
     ending = ExportFormat.MARKDOWN if file.suffix.lower() in _MARKDOWN_ENDINGS else ExportFormat.JSONL
-    request = ExportPage(**given)
+    request = ExportPage(**fields)
     unreadable: list[str] = []
     left_out: dict[str, int] = {}
     if file != _STDOUT and place.exists() and not force:
@@ -94,7 +94,7 @@ def _export(
             raise InvalidInput("file", f"{file} exists already; name another file, or overwrite it with --force.")
         typer.confirm(f"{file} exists already. Overwrite it?", abort=True, err=True)
     with opened(ctx.obj, model=False) as ask:
-        if terminal.of_another() and ask("list_memories", **given, limit=1).total > _FEW:
+        if terminal.of_another() and ask("list_memories", **fields, limit=1).total > _FEW:
             terminal.leave_to_client()  # so much is written as it is read
         lines = pages(request, lambda page: ask("export_page", **dict(page)), unreadable)
         pieces = WRITERS[format or ending](_noting(left_out, lines))
@@ -125,7 +125,7 @@ def _noting(left_out: dict[str, int], lines: Iterator[dict[str, Any]]) -> Iterat
 @from_fields(ImportBatch, without="items links sections last in_step")
 def _import(
     ctx: typer.Context,
-    given: Given,
+    fields: Fields,
     paths: Annotated[
         list[Path],
         typer.Argument(
@@ -147,19 +147,19 @@ def _import(
     Folders are searched without hidden ones, libraries, caches and links. Exit code 3 tells that a secret was refused,
     2 that something else could not be written, 130 that it was interrupted.
     """
-    dry_run = bool(given.get("dry_run"))
+    dry_run = bool(fields.get("dry_run"))
     if watch or not _brief(paths):
         terminal.leave_to_client()
     if watch:
-        _watch(ctx.obj, paths, given, alone=not (format or transcripts or instructions or dry_run or as_json))
+        _watch(ctx.obj, paths, fields, alone=not (format or transcripts or instructions or dry_run or as_json))
         return
     here = Path(ctx.with_resource(TemporaryDirectory()))
     named = [_saved_input(here) if path == _STDIN else _whole(path) for path in paths]
     found = find_files(named, format, transcripts=transcripts, instructions=instructions)
     typed = [file._replace(name=file.name.removeprefix(name_of(here / "-")[:-1])) for file in found.files]
-    found.files[:] = _as_said(typed, ctx.obj, given)
+    found.files[:] = _as_said(typed, ctx.obj, fields)
     with opened(ctx.obj, model=not dry_run) as ask:
-        importing = Import(partial(_send, ask), given, read_outside)
+        importing = Import(partial(_send, ask), fields, read_outside)
         stopped = not _ran(importing, found)
     total = importing.total()
     if len(importing.files) == 1 and (error := importing.files[0].error) and not any(_written(total)):
@@ -195,9 +195,9 @@ def _whole(path: Path) -> Path:
     return working_folder() / path.expanduser() if terminal.of_another() else path
 
 
-def _as_said(files: Sequence[FoundFile], settings: Settings, given: dict[str, Any]) -> list[FoundFile]:
+def _as_said(files: Sequence[FoundFile], settings: Settings, fields: dict[str, Any]) -> list[FoundFile]:
     """Return the files without the word that they are of the project, where their memories go to another one."""
-    here = given.get("scope") in (None, Scope.PROJECT)
+    here = fields.get("scope") in (None, Scope.PROJECT)
     if here and find_project(environment.working_folder(), settings.home).name == settings.project:
         return list(files)
     return [file._replace(said_by=None) if file.said_by is SaidBy.FILE else file for file in files]
@@ -227,16 +227,16 @@ def _end(total: Imported, *, stopped: bool) -> None:
             raise typer.Exit(kind.exit_code)
 
 
-def _watch(settings: Settings, paths: Sequence[Path], given: dict[str, Any], *, alone: bool) -> None:
+def _watch(settings: Settings, paths: Sequence[Path], fields: dict[str, Any], *, alone: bool) -> None:
     """Keep a folder in step until Ctrl-C or an end of the process is asked for."""
     if len(paths) != 1 or not alone:
         raise InvalidInput("watch", "Invalid watch: Takes one folder, and of the other options only those of memories")
     folder = paths[0].expanduser()
     stop = threading.Event()
-    caller = (settings.user, settings.team, settings.project, str(given.get("scope") or ""))
+    caller = (settings.user, settings.team, settings.project, str(fields.get("scope") or ""))
     with opened(settings, model=True) as ask, _told_to(stop):
         send = partial(_send, ask)
-        vault = Vault(folder, state_file(settings.folder, folder, caller), send, given)
+        vault = Vault(folder, state_file(settings.folder, folder, caller), send, fields)
         for line in vault.follow(stop):
             _say(str(line))
     _say("Stopped. The next start reads only what has changed.")
@@ -373,7 +373,7 @@ def _say(text: str) -> None:
 @from_fields(ExtractMemories, without="messages session_id")
 def _extract(
     ctx: typer.Context,
-    given: Given,
+    fields: Fields,
     file: Annotated[Path, typer.Argument(help="A transcript of Claude Code or Codex, or an exported conversation.")],
     format: Annotated[ImportFormat | None, typer.Option(help="What wrote the file; default: found out.")] = None,
     as_json: bool = False,
@@ -383,7 +383,7 @@ def _extract(
     requests = requests_of(file, recognised(file, format).format)
     with opened(ctx.obj, model=True) as ask:
         for some in requests:
-            total = _added(total, ask("extract_memories", **given, **some))
+            total = _added(total, ask("extract_memories", **fields, **some))
     if as_json:
         out.print_json(data=public_json(Extracted, total))
         return
