@@ -154,7 +154,7 @@ def add_project(app: App, request: AddProject, principal: Principal) -> Done:
 def list_projects(app: App, request: ListProjects, principal: Principal) -> Projects:
     """List registered projects and the roles in them; private ones only for their members and the team's admins."""
     found = app.accounts.projects(_visible_teams(principal, request.team))
-    seen = [one for one in found if not one.private or principal.administers(one.team) or principal.user in one.members]
+    seen = [row for row in found if not row.private or principal.administers(row.team) or principal.user in row.members]
     return Projects(tuple(seen))
 
 
@@ -317,17 +317,17 @@ def _visible_teams(principal: Principal, team: str | None) -> tuple[str, ...] | 
 def _invited(app: App, writing: AccountWriting, user: str) -> IssuedToken:
     made, now = new_token(), app.clock()
     expires = now + timedelta(days=INVITATION_DAYS)
-    said = f"{user} accepts this invitation within {INVITATION_DAYS} days: `recollect token accept`."
-    return _kept(writing, made, Token(made.prefix, user, "invitation", now, None, True, expires), said)
+    message = f"{user} accepts this invitation within {INVITATION_DAYS} days: `recollect token accept`."
+    return _kept(writing, made, Token(made.prefix, user, "invitation", now, None, True, expires), message)
 
 
 def _issued(app: App, writing: AccountWriting, user: str, asked: AddToken) -> IssuedToken:
     made, now = new_token(), app.clock()
     expires: datetime | None = now + timedelta(days=asked.days) if asked.days else None
-    said = "Keep this token now: it is shown this once, and stored nowhere."
-    return _kept(writing, made, Token(made.prefix, user, asked.label, now, asked.role, False, expires), said)
+    message = "Keep this token now: it is shown this once, and stored nowhere."
+    return _kept(writing, made, Token(made.prefix, user, asked.label, now, asked.role, False, expires), message)
 
 
-def _kept(writing: AccountWriting, made: NewToken, token: Token, said: str) -> IssuedToken:
+def _kept(writing: AccountWriting, made: NewToken, token: Token, message: str) -> IssuedToken:
     writing.add_token(token, made.hashed)
-    return IssuedToken(said, token.user, made.prefix, made.text, token.expires_at)
+    return IssuedToken(message, token.user, made.prefix, made.text, token.expires_at)

@@ -44,8 +44,8 @@ class Principal:
         rights = {Scope.PERSONAL: Role.WRITER, Scope.TEAM: self.teams.get(team)}
         if project and team:
             rights[Scope.PROJECT] = self._in_project(team, project)
-        reads = tuple(one for one in Scope if rights.get(one) is not None)
-        writes = tuple(one for one in reads if self._may(rights[one], Role.WRITER))
+        reads = tuple(scope for scope in Scope if rights.get(scope) is not None)
+        writes = tuple(scope for scope in reads if self._may(rights[scope], Role.WRITER))
         return Caller(
             user=self.user,
             team=team or _NOWHERE,
@@ -61,7 +61,7 @@ class Principal:
         named = {project for of, project in (*self.projects, *self.private) if of == team}
         return Elsewhere(
             role=self._at_most(self.teams.get(team)),
-            named={one: self._at_most(self._role_in(team, one)) for one in sorted(named)},
+            named={project: self._at_most(self._role_in(team, project)) for project in sorted(named)},
         )
 
     def administers(self, team: str = "") -> bool:
@@ -75,7 +75,7 @@ class Principal:
     @property
     def administered(self) -> tuple[str, ...] | None:
         """Return the teams that this principal may administer, None for all."""
-        return None if self.administers() else tuple(one for one in self.teams if self.administers(one))
+        return None if self.administers() else tuple(team for team in self.teams if self.administers(team))
 
     @property
     def known_teams(self) -> tuple[str, ...]:

@@ -66,12 +66,12 @@ class CompactRecalled(Answer):
         if not self.hits:
             return f"Nothing at `offset` {self.offset}: {found_message(self.found)}" if self.found else NOTHING
         if len(self.hits) == self.found:
-            said = found_message(self.found)
+            count = found_message(self.found)
         else:
-            said = f"{self.offset + 1}–{last} of {self.found} memories found."
+            count = f"{self.offset + 1}–{last} of {self.found} memories found."
         further = f"`offset` {last} shows the next." if last < self.found else ""
         cut = any(hit.layer is not Layer.CONTENT for hit in self.hits)
-        return " ".join(filter(None, (said, further, WHOLE if cut else "")))
+        return " ".join(filter(None, (count, further, WHOLE if cut else "")))
 
     @property
     def is_all(self) -> bool:
@@ -84,22 +84,22 @@ class CompactRecalled(Answer):
         return body | ({"notes": list(self.notes)} if self.notes else {})
 
     def _compact(self, hit: Hit) -> _CompactHit:
-        one = hit.memory
-        body: dict[str, Any] = {"id": str(one.id), "content": quoted(hit), "similarity": round(hit.match, 2)}
+        memory = hit.memory
+        body: dict[str, Any] = {"id": str(memory.id), "content": quoted(hit), "similarity": round(hit.match, 2)}
         if hit.layer is not Layer.CONTENT:
-            body["part"] = f"{len(hit.text)} of {len(one.content)} characters"
+            body["part"] = f"{len(hit.text)} of {len(memory.content)} characters"
         if self.bare:
             return body
         body |= {"certainty": str(hit.certainty), "found_by": found_by(hit)}
-        body["date"] = (one.observed_at or one.updated_at).date().isoformat()
+        body["date"] = (memory.observed_at or memory.updated_at).date().isoformat()
         if hit.older_than is not None:
             body["older_than"] = str(hit.older_than)
         if hit.contradicts is not None:
             body["contradicts"] = str(hit.contradicts)
-        labels = one.model_dump(mode="json", include=set(_LABELS), exclude_defaults=True)
-        labels = one.without_plain_origin(labels)
+        labels = memory.model_dump(mode="json", include=set(_LABELS), exclude_defaults=True)
+        labels = memory.without_plain_origin(labels)
         body |= {name: _short(labels[name]) for name in _LABELS if name in labels}
-        return body | ({"author": one.author} if one.author != self.user else {})
+        return body | ({"author": memory.author} if memory.author != self.user else {})
 
 
 def quoted(hit: Hit) -> str:

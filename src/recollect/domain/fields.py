@@ -200,7 +200,7 @@ def unknown(what: str, name: str, known: Collection[str]) -> str:
     """Say that there is nothing of that name, which is meant perhaps, and what there is."""
     near = [f"`{match}`" for match in get_close_matches(name, known)]
     meant = f" Did you mean {' or '.join(near)}?" if near else ""
-    return f"Unknown {what}: `{name}`.{meant} Allowed: {', '.join(f'`{one}`' for one in known)}"
+    return f"Unknown {what}: `{name}`.{meant} Allowed: {', '.join(f'`{allowed}`' for allowed in known)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,7 +291,7 @@ Cosine = Annotated[Finite, Field(ge=-1.0, le=1.0), Allowed("Must be -1.0–1.0")
 def explain(error: ValidationError, fields: Mapping[str, FieldInfo]) -> InvalidInput:
     """Turn pydantic's first complaint about these fields into a sentence that names one and says what is allowed."""
     errors = error.errors(include_url=False)  # a misspelt name explains what is missing
-    first = next((one for one in errors if one["type"] == "extra_forbidden"), errors[0])
+    first = next((error for error in errors if error["type"] == "extra_forbidden"), errors[0])
     name = str(first["loc"][0]) if first["loc"] else "request"
     context: dict[str, Any] = first.get("ctx", {})
     kind = first["type"]

@@ -108,7 +108,7 @@ class Led(NamedTuple):
 
 def tidy(texts: Iterable[str]) -> tuple[str, ...]:
     """Return moments as they are stored, each once; raise `ValueError` for what is none, or for more than 8."""
-    found = tuple(dict.fromkeys(one for text in texts if (one := _tidy(text))))
+    found = tuple(dict.fromkeys(line for text in texts if (line := _tidy(text))))
     if len(found) > MOST:
         raise ValueError(f"must have at most {MOST} moments, not {len(found)}")
     if found and all(read(text).kind is Kind.DONE for text in found):
@@ -125,8 +125,8 @@ def read(text: str) -> Moment:
     first, *rest = text.casefold().split() or [""]
     if first not in set(Kind):
         raise ValueError(f"{shown} begins with none of `run`, `edit`, `fail` and `done`; {_FORM}")
-    words = tuple(dict.fromkeys(_STAR.sub("*", one) for one in rest if not one.startswith("!")))
-    without = tuple(dict.fromkeys(_STAR.sub("*", one[1:]) for one in rest if one.startswith("!")))
+    words = tuple(dict.fromkeys(_STAR.sub("*", word) for word in rest if not word.startswith("!")))
+    without = tuple(dict.fromkeys(_STAR.sub("*", word[1:]) for word in rest if word.startswith("!")))
     if not rest:
         raise ValueError(f"{shown} has no words; {_FORM}")
     if not words:

@@ -186,9 +186,9 @@ def read_also(came_from: str, place: str) -> str:
     Of what is too long in all (2,000 characters) the first addresses become hosts, and then go.
     """
     places = list(dict.fromkeys(path for path in (*places_of(came_from), *places_of(place)) if path))
-    for at, one in enumerate(places):
+    for at, entry in enumerate(places):
         if len(_THEN.join(places)) > _MOST_PLACES:
-            places[at] = host_of(one)
+            places[at] = host_of(entry)
     places = list(dict.fromkeys(places))
     while len(_THEN.join(places)) > _MOST_PLACES:
         del places[0]
@@ -204,7 +204,7 @@ def before_stamps(source: Source, trust: float) -> SaidBy:
     """Return who said a memory that was stored before the store stamped origins: its way in, and its trust, tell."""
     if source is not Source.HOOK:
         return _BY_SOURCE[source]
-    return next(one for least_trust, one in _BY_TRUST if trust >= least_trust)
+    return next(stamp for least_trust, stamp in _BY_TRUST if trust >= least_trust)
 
 
 class StampedFact:

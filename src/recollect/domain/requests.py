@@ -103,7 +103,7 @@ class Caller(Request):
 
     def writable_namespaces(self, scope: Scope | None = None) -> tuple[WritableNamespace, ...]:
         """Return the namespaces that may be written, or the one of `scope`, else raise `Forbidden`."""
-        return tuple(WritableNamespace(one) for one in self._allowed(scope, self.writes, "write"))
+        return tuple(WritableNamespace(namespace) for namespace in self._allowed(scope, self.writes, "write"))
 
     def writable(self, namespace: str) -> WritableNamespace:
         """Return a namespace as one that may be written; raise `Forbidden` where the caller has no right to."""
@@ -118,7 +118,7 @@ class Caller(Request):
                 f"You have no right to {verb} {what}: a request names its team and project, and an admin of the team "
                 "gives the right."
             )
-        return tuple(self.namespace(one) for one in ([scope] if scope else rights))
+        return tuple(self.namespace(name) for name in ([scope] if scope else rights))
 
 
 class MemoryFields(BaseModel):

@@ -92,7 +92,7 @@ class Memory(Answer, MemoryFields, Stamped):
     @property
     def is_hidden(self) -> bool:
         """Say whether it was forgotten softly, merged into another memory, or replaced by a newer one."""
-        return any(one is not None for one in (self.deleted_at, self.merged_into, self.superseded_by))
+        return any(mark is not None for mark in (self.deleted_at, self.merged_into, self.superseded_by))
 
     def without_plain_origin(self, labels: dict[str, Any]) -> dict[str, Any]:
         """Return labels without the origin of what was told, which is the rule and says nothing."""
@@ -143,7 +143,9 @@ _Detail = Annotated[
 ]
 MemoryPreview = Annotated[
     Memory,
-    WrapSerializer(lambda one, fields, info: fields(one) if info.round_trip else one.preview(), return_type=_Preview),
+    WrapSerializer(
+        lambda memory, fields, info: fields(memory) if info.round_trip else memory.preview(), return_type=_Preview
+    ),
 ]
 
 
@@ -175,8 +177,8 @@ class Hit(Answer):
     @property
     def why(self) -> dict[str, Any]:
         """Return the score part by part (the parts sum to it) and which searchers found the memory."""
-        one = self.signals
-        searchers = {"meaning": one.cosine > 0.2, "words": one.bm25 > 0, "fuzzy": one.fuzzy > one.coverage}
+        part = self.signals
+        searchers = {"meaning": part.cosine > 0.2, "words": part.bm25 > 0, "fuzzy": part.fuzzy > part.coverage}
         parts = {name: round(value, 3) for name, value in self.parts.items()}
         return parts | {"found_by": [name for name, did in searchers.items() if did]}
 
@@ -199,8 +201,8 @@ class Hit(Answer):
 
     def _standing(self) -> dict[str, str]:
         older = {"older_than": str(self.older_than)} if self.older_than is not None else {}
-        told = {"contradicts": str(self.contradicts)} if self.contradicts is not None else {}
-        return {"certainty": str(self.certainty), **older, **told}
+        contradicted = {"contradicts": str(self.contradicts)} if self.contradicts is not None else {}
+        return {"certainty": str(self.certainty), **older, **contradicted}
 
 
 @dataclass(frozen=True, config=LAZY)

@@ -36,9 +36,9 @@ class Verb:
         hidden = "source" if self.request is requests.Draft else ""
         return {name: field for name, field in self.request.model_fields.items() if name != hidden}
 
-    def check(self, given: Collection[str]) -> None:
+    def check(self, names: Collection[str]) -> None:
         """Raise `InvalidInput` for a name that is no field of the request, or one that no caller may give."""
-        if name := next((one for one in given if one not in self.fields), ""):
+        if name := next((field for field in names if field not in self.fields), ""):
             if name in self.request.model_fields:
                 raise InvalidInput(name, f"Invalid {name}: It cannot be given; the store knows how a memory came in")
             raise InvalidInput(name, unknown("parameter", name, self.fields))

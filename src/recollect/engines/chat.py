@@ -142,8 +142,8 @@ class PydanticAiChat:
 
     def ask(self, task: str, text: object, answer: type[A], *, most: int) -> A:
         """Return the answer to `task` about `text`, of at most `most` tokens."""
-        instructions, said = instructions_of(task, answer), said_of(text)
-        digest = hashlib.sha256(json.dumps([self._server.url, self.model, instructions, said]).encode()).hexdigest()
+        instructions, prompt = instructions_of(task, answer), said_of(text)
+        digest = hashlib.sha256(json.dumps([self._server.url, self.model, instructions, prompt]).encode()).hexdigest()
         if (known := self._known(digest)) is not None:
             return answer.model_validate_json(known)
         if time.monotonic() < self._rests_until:
@@ -151,27 +151,27 @@ class PydanticAiChat:
         _load(self._server)
         ends = time.monotonic() + self._server.seconds
         for attempt in range(self._server.attempts):
-            reply = self._reply(instructions + (_AGAIN if attempt else ""), said, most, ends)
+            reply = self._reply(instructions + (_AGAIN if attempt else ""), prompt, most, ends)
             if (value := read(answer, reply)) is None:
                 continue
             self._keep(digest, value.model_dump_json())
             return value
         raise ModelUnusable(f"The language model {self.model} gave no answer of the form it was asked for.")
 
-    def _reply(self, instructions: str, said: str, most: int, ends: float) -> str:
+    def _reply(self, instructions: str, prompt: str, most: int, ends: float) -> str:
         """Ask once, within the budget: no token is shorter than a byte, so that the bound holds for every model.
 
         What was reserved stays so where no answer came, as nobody knows what the server has reckoned.
         """
-        reserved = reserve(self._ledger, instructions, said, most)
+        reserved = reserve(self._ledger, instructions, prompt, most)
         try:
-            response = asyncio.run(_asked(self._server, instructions, said, most, ends - time.monotonic()))
+            response = asyncio.run(_asked(self._server, instructions, prompt, most, ends - time.monotonic()))
         except ModelUnusable:
             self._rests_until = time.monotonic() + _RESTING
             raise
         used = response.usage.input_tokens + response.usage.output_tokens
         if used:
-            said_at_least = len(f"{instructions}{said}{response.text or ''}".encode()) // _BYTES
+            said_at_least = len(f"{instructions}{prompt}{response.text or ''}".encode()) // _BYTES
             self._ledger.settle(reserved, max(used, said_at_least))
         return response.text or ""
 
@@ -198,8 +198,8 @@ def said_of(text: object) -> str:
 
     A line end or a quote that JSON has escaped hides `password = x` from the gate.
     """
-    told = rewrite(text, masked)
-    return told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
+    rewritten = rewrite(text, masked)
+    return rewritten if isinstance(rewritten, str) else json.dumps(rewritten, ensure_ascii=False)
 
 
 def read(answer: type[A], reply: str) -> A | None:
@@ -211,9 +211,9 @@ def read(answer: type[A], reply: str) -> A | None:
         return None
 
 
-def reserve(ledger: TokenLedger, instructions: str, said: str, most: int) -> Reserved:
+def reserve(ledger: TokenLedger, instructions: str, prompt: str, most: int) -> Reserved:
     """Take the most that a question can cost out of the budget; raise `ModelUnusable` where it has less left."""
-    reserved = ledger.reserve(len(instructions.encode()) + len(said.encode()) + _OVERHEAD + most)
+    reserved = ledger.reserve(len(instructions.encode()) + len(prompt.encode()) + _OVERHEAD + most)
     if reserved is None:
         raise ModelUnusable("The budget of the language model is used up for this hour or day.")
     return reserved
@@ -229,13 +229,13 @@ def _load(server: ChatServer) -> None:
         import pydantic_ai.models.openai  # noqa: F401 - it is used below
 
 
-async def _asked(server: ChatServer, instructions: str, said: str, most: int, seconds: float) -> ModelResponse:
+async def _asked(server: ChatServer, instructions: str, prompt: str, most: int, seconds: float) -> ModelResponse:
     """Return what the server answers within some seconds; raise `ModelUnusable` for everything else."""
     from pydantic_ai.direct import model_request
     from pydantic_ai.exceptions import AgentRunError, UserError
     from pydantic_ai.messages import ModelRequest, UserPromptPart
 
-    message = ModelRequest(parts=[UserPromptPart(said)], instructions=instructions)
+    message = ModelRequest(parts=[UserPromptPart(prompt)], instructions=instructions)
     try:
         async with asyncio.timeout(max(seconds, 0.0)), AsyncExitStack() as open_clients:
             model = await _model(server, open_clients)

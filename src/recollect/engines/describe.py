@@ -133,7 +133,7 @@ def _triples(facts: Iterable[_Fact]) -> tuple[tuple[str, str, str], ...]:
 def _entities(named: Iterable[_Entity]) -> tuple[Entity, ...]:
     """Return what is named, without what has a type that there is not."""
     found: list[Entity] = []
-    for one in named:
+    for entity in named:
         with suppress(ValueError):
-            found.append(Entity(name=one.name, type=EntityType(one.type.lower())))
+            found.append(Entity(name=entity.name, type=EntityType(entity.type.lower())))
     return tuple(found)

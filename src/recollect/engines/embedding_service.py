@@ -84,7 +84,7 @@ class ServedEmbedder(EmbeddingModel["httpx.Client"]):
         client = self._reached(until)
         prompt = self._card.query_prompt if query else self._card.document_prompt
         found: list[Vector] = []
-        for batch in _batches([plain(prompt + (masked(one) if query else one)) for one in texts]):
+        for batch in _batches([plain(prompt + (masked(text) if query else text)) for text in texts]):
             if query:
                 found += self._answered(client, batch, until)
                 continue
@@ -102,7 +102,7 @@ class ServedEmbedder(EmbeddingModel["httpx.Client"]):
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return stretches of `text` that are at most one token each, for most models and scripts."""
-        return [one.span() for one in _TOKEN.finditer(text)]
+        return [token.span() for token in _TOKEN.finditer(text)]
 
     def counter(self) -> Callable[[str], int] | None:
         """Return None: the server's tokens are not known here."""
@@ -163,7 +163,7 @@ class ServedEmbedder(EmbeddingModel["httpx.Client"]):
             return self._checked(self._asked(client, texts, until), len(texts))
         except _TooLong:
             if len(texts) > 1:
-                return [vector for one in texts for vector in self._vectors(client, [one], until)]
+                return [vector for text in texts for vector in self._vectors(client, [text], until)]
             if len(texts[0]) <= _SHORTEST:
                 raise ModelUnusable("The embedding server refuses even a short text.") from None
         halves = _halves(texts[0])
@@ -195,14 +195,14 @@ class ServedEmbedder(EmbeddingModel["httpx.Client"]):
         if left <= 0.0:
             raise _Again("it took too long")
         body = {"model": self._name, "input": texts, "encoding_format": "float"}
-        told = bytearray()
+        reply = bytearray()
         try:
             # The phases add up to what is left; only an answer that trickles in may take half as much again.
             limits = httpx.Timeout(left / 6, read=left / 2)
             with client.stream("POST", self._endpoint, json=body, timeout=limits) as answer:
                 for some in answer.iter_bytes():
-                    told += some
-                    if len(told) > _LARGEST:
+                    reply += some
+                    if len(reply) > _LARGEST:
                         raise ModelUnusable("The embedding server answers with more than vectors take.")
                     if time.monotonic() > until:
                         raise _Again("it took too long")
@@ -210,17 +210,17 @@ class ServedEmbedder(EmbeddingModel["httpx.Client"]):
             raise ModelUnusable("RECOLLECT_EMBEDDING_URL is no address.") from None
         except (httpx.HTTPError, RuntimeError) as error:  # the latter where another thread closed the client
             raise _Again(type(error).__name__) from None
-        self._refuse(answer.status_code, answer.headers.get("Retry-After", ""), bytes(told))
+        self._refuse(answer.status_code, answer.headers.get("Retry-After", ""), bytes(reply))
         try:
-            return json.loads(told)
+            return json.loads(reply)
         except ValueError:
             raise ModelUnusable("The embedding server answers with something that is not JSON.") from None
 
-    def _refuse(self, status: int, after: str, told: bytes) -> None:
+    def _refuse(self, status: int, after: str, reply: bytes) -> None:
         """Raise what a status other than 200 means. What the server wrote is not repeated: it may hold the text."""
         if status == 200:
             return
-        if status == 413 or (status in (400, 422) and _LONG.search(told.decode("utf-8", "replace"))):
+        if status == 413 or (status in (400, 422) and _LONG.search(reply.decode("utf-8", "replace"))):
             raise _TooLong
         if status == 429 or status >= 500:
             raise _Again(f"status {status}", float(after) if after.isdecimal() else 0.0)
@@ -233,24 +233,24 @@ class ServedEmbedder(EmbeddingModel["httpx.Client"]):
     def _checked(self, body: Any, count: int) -> list[Vector]:
         try:
             reported = str(body.get("model") or "")
-            rows = {int(one.get("index", place)): _vector(one["embedding"]) for place, one in enumerate(body["data"])}
+            rows = {int(row.get("index", place)): _vector(row["embedding"]) for place, row in enumerate(body["data"])}
         except (AttributeError, KeyError, TypeError, ValueError, binascii.Error):
             raise ModelUnusable("The embedding server answers in a form that is not OpenAI's.") from None
         if sorted(rows) != list(range(count)):
             raise ModelUnusable("The embedding server left out embeddings.")
         self._reported = self._reported or reported
-        if reported != self._reported or any(one.shape != (self._card.dimensions,) for one in rows.values()):
+        if reported != self._reported or any(vector.shape != (self._card.dimensions,) for vector in rows.values()):
             raise ModelMismatch("Another model answers at the embedding server than the store was built with.")
         return [_unit(rows[place]) for place in range(count)]
 
 
 def _batches(texts: list[str]) -> Iterator[list[str]]:
     batch: list[str] = []
-    for one in texts:
-        if batch and (len(batch) == _TEXTS or sum(map(len, batch)) + len(one) > _CHARACTERS):
+    for text in texts:
+        if batch and (len(batch) == _TEXTS or sum(map(len, batch)) + len(text) > _CHARACTERS):
             yield batch
             batch = []
-        batch.append(one)
+        batch.append(text)
     if batch:
         yield batch
 
@@ -263,10 +263,10 @@ def _halves(text: str) -> tuple[str, str]:
     return text[:cut], text[cut:]
 
 
-def _vector(told: Any) -> Vector:
-    if isinstance(told, str):
-        return np.frombuffer(base64.b64decode(told, validate=True), dtype="<f4").astype(np.float32)
-    return np.asarray(told, dtype=np.float32)
+def _vector(values: Any) -> Vector:
+    if isinstance(values, str):
+        return np.frombuffer(base64.b64decode(values, validate=True), dtype="<f4").astype(np.float32)
+    return np.asarray(values, dtype=np.float32)
 
 
 def _unit(vector: Vector) -> Vector:

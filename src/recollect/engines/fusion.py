@@ -48,11 +48,11 @@ class LearnedFusion:
 
     def __init__(self, own: Path | None = None) -> None:
         """Take the coefficients that were fitted for a model from the file `own`; None takes the default model's."""
-        given = json.loads((files("recollect.engines") / FUSION).read_text(encoding="utf-8"))
+        weights = json.loads((files("recollect.engines") / FUSION).read_text(encoding="utf-8"))
         if own is not None:
-            given |= json.loads(own.read_text(encoding="utf-8"))
-        self._networks = {name: Network.read(given[name]) for name in ("fused", "words")}
-        self._asking = Asking.read(given["asking"])
+            weights |= json.loads(own.read_text(encoding="utf-8"))
+        self._networks = {name: Network.read(weights[name]) for name in ("fused", "words")}
+        self._asking = Asking.read(weights["asking"])
 
     def asks(self, vector: Vector, model: str) -> float:
         """Return the log-odds that a text asks for something remembered; 0 for a vector of another model."""
@@ -90,9 +90,9 @@ class Asking:
     bias: float
 
     @classmethod
-    def read(cls, given: Mapping[str, Any]) -> Asking:
+    def read(cls, weights: Mapping[str, Any]) -> Asking:
         """Read it from its JSON object."""
-        return cls(given["model"], np.asarray(given["weights"], dtype=np.float32), float(given["bias"]))
+        return cls(weights["model"], np.asarray(weights["weights"], dtype=np.float32), float(weights["bias"]))
 
     def __call__(self, vector: Vector) -> float:
         """Return the log-odds for the unit vector of a text."""
@@ -117,14 +117,14 @@ class Part:
     out: NDArray[np.float32]
 
     @classmethod
-    def read(cls, given: Mapping[str, Any]) -> Part:
+    def read(cls, weights: Mapping[str, Any]) -> Part:
         """Read a part from its JSON object."""
         arrays = {
-            name: np.asarray(given[name], dtype=np.float32)
+            name: np.asarray(weights[name], dtype=np.float32)
             for name in ("mean", "scale", "linear", "hidden", "hidden_bias", "out")
         }
-        arrays["hidden"] = arrays["hidden"].reshape(len(given["names"]), -1)
-        return cls(names=tuple(given["names"]), bias=float(given["bias"]), **arrays)
+        arrays["hidden"] = arrays["hidden"].reshape(len(weights["names"]), -1)
+        return cls(names=tuple(weights["names"]), bias=float(weights["bias"]), **arrays)
 
     def __call__(self, columns: Mapping[str, Column]) -> Column:
         """Return the sum of the part for each candidate: float32[n]."""
@@ -145,10 +145,10 @@ class Network:
     stretch: float
 
     @classmethod
-    def read(cls, given: Mapping[str, Any]) -> Network:
+    def read(cls, weights: Mapping[str, Any]) -> Network:
         """Read a network from its JSON object."""
-        parts = {name: Part.read(given[name]) for name in ("own", "talk", "query")}
-        return cls(**parts, stretch=float(given["stretch"]))
+        parts = {name: Part.read(weights[name]) for name in ("own", "talk", "query")}
+        return cls(**parts, stretch=float(weights["stretch"]))
 
     def scores(self, found: SignalColumns, query: QuerySignals) -> Column:
         """Return the log-odds of each candidate: float32[n], calibrated."""

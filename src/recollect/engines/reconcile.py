@@ -44,6 +44,6 @@ class ChatReconcile:
 
     def choose(self, new: str, old: Sequence[str]) -> Judgement:
         """Return the choice, and which of `old` it is about; raise `ModelUnusable` when there is none to be had."""
-        text = {"new": new[:_LONGEST], "old": [one[:_LONGEST] for one in old]}
+        text = {"new": new[:_LONGEST], "old": [text[:_LONGEST] for text in old]}
         found = self._chat.ask(_TASK, text, _Answer, most=_ANSWER)
         return Judgement(found.choice, found.which, found.reason)

@@ -65,7 +65,7 @@ def model_source(model: str) -> ModelSource:
         raise ModelUnusable(f"There is no model folder {folder}.")
     name, _, revision = model.partition("@")
     if "/" not in name:
-        known = ", ".join(f"`{one}`" for one in known_models())
+        known = ", ".join(f"`{name}`" for name in known_models())
         raise ModelUnusable(
             f"`{model}` is neither a model folder nor a model id of the Hugging Face hub (OWNER/NAME). "
             f"Recollect knows {known}."

@@ -235,7 +235,7 @@ def _listing(path: str, files: tuple[FileInfo, ...]) -> str:
 
 
 def _walk(folder: dict[str, Any], depth: int, above: str = "") -> Iterator[tuple[str, int]]:
-    for name in sorted(one for one in folder if not one.startswith(".")):
+    for name in sorted(entry for entry in folder if not entry.startswith(".")):
         if isinstance(folder[name], int):
             yield above + name, folder[name]
             continue
@@ -245,7 +245,7 @@ def _walk(folder: dict[str, Any], depth: int, above: str = "") -> Iterator[tuple
 
 
 def _sum(folder: dict[str, Any]) -> int:
-    return sum(one if isinstance(one, int) else _sum(one) for one in folder.values())
+    return sum(entry if isinstance(entry, int) else _sum(entry) for entry in folder.values())
 
 
 def _size(count: float) -> str:

@@ -111,7 +111,7 @@ class Files:
             if not 0 <= line <= len(lines):
                 raise InvalidInput("line", f"Invalid line: Must be a whole number from 0 to {len(lines)}")
             lines.insert(line, text.rstrip("\n"))
-            return "".join(f"{one}\n" for one in lines)
+            return "".join(f"{line}\n" for line in lines)
 
         return self._edit(path, inserted)
 
@@ -133,7 +133,7 @@ class Files:
             raise InvalidInput("to", f"Invalid to: {path} cannot be moved to {to}")
         found = self._at(path)
         self._check_free(to)
-        moves = [(one, checked(to + (one.key or "").removeprefix(path))) for one in found]
+        moves = [(memory, checked(to + (memory.key or "").removeprefix(path))) for memory in found]
         for memory, key in moves:
             self._memory.update_memory(memory.id, key=key)
         return len(found)
@@ -166,8 +166,8 @@ class Files:
 
     def _at(self, path: str) -> tuple[Memory, ...]:
         """Return the file of a path, or all files of that folder; raise `NotFound` without any."""
-        one = self._exactly(path)
-        found = (one,) if one is not None else tuple(self._below(path))
+        file = self._exactly(path)
+        found = (file,) if file is not None else tuple(self._below(path))
         if not found:
             raise NotFound(f"There is no file or folder {path}.")
         return found
@@ -177,7 +177,7 @@ class Files:
         above = [path[:at] for at in range(1, len(path)) if path[at] == "/"]
         if path == "/" or self._exactly(path) is not None or next(self._below(path), None) is not None:
             raise Conflict(f"{path} exists already. Nothing was written.")
-        if through := next((one for one in above if self._exactly(one) is not None), ""):
+        if through := next((parent for parent in above if self._exactly(parent) is not None), ""):
             raise Conflict(f"{through} is a file, not a folder. Nothing was written.")
 
     def _exactly(self, path: str) -> Memory | None:

@@ -114,8 +114,8 @@ class RecollectStore(BaseStore):
     def _put(self, op: PutOp, text: str | None) -> None:
         key = self._key(op.namespace, op.key)
         if text is None:
-            for one in self._page(key, 1):
-                self._memory.forget(one.id, scope=self._scope)
+            for item in self._page(key, 1):
+                self._memory.forget(item.id, scope=self._scope)
             return
         self._memory.remember(
             text,

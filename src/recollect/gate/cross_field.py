@@ -51,27 +51,27 @@ def secrets_in(noun: BaseModel) -> Iterator[tuple[str, str, list[Finding]]]:
 def _labelled_values(noun: BaseModel) -> Iterator[tuple[str, list[str], str]]:
     """Yield the field of each value, the texts that may label it, and the value."""
     fields = dict(noun)
-    subject, predicate, told = (fields.get(name) for name in _TRIPLE)
-    if isinstance(subject, str) and isinstance(predicate, str) and isinstance(told, str):
-        said = f"{subject} {predicate}"
-        yield "object", [f"{subject}: ", f"{predicate}: ", f"{said}: ", f"{predicate} {subject}: ", f"{said} "], told
+    subject, predicate, value = (fields.get(name) for name in _TRIPLE)
+    if isinstance(subject, str) and isinstance(predicate, str) and isinstance(value, str):
+        both = f"{subject} {predicate}"
+        yield "object", [f"{subject}: ", f"{predicate}: ", f"{both}: ", f"{predicate} {subject}: ", f"{both} "], value
     content = fields.get("content")
     if isinstance(content, str):
         yield "content", [f"{name}: " for name in _strings(fields.get(name) for name in _NAMES)], content
     for field, value in fields.items():
         if isinstance(value, Mapping):
-            yield from ((field, names, one) for names, one in _mapped(value, []))
+            yield from ((field, names, text) for names, text in _mapped(value, []))
 
 
 def _mapped(value: Mapping[str, object], above: list[str]) -> Iterator[tuple[list[str], str]]:
     """Yield the strings of a mapping with the texts that name them: their key, or a name beside them."""
     named = [f"{text}: " for key, text in value.items() if isinstance(text, str) and key.lower() in _NAME_KEYS]
-    for key, one in value.items():
+    for key, held in value.items():
         names = [f"{key}: ", *above] + (named if key.lower() in _VALUE_KEYS else [])
-        if isinstance(one, Mapping):
-            yield from _mapped(one, names)
+        if isinstance(held, Mapping):
+            yield from _mapped(held, names)
         else:
-            yield from ((names, text) for text in _strings([one]))
+            yield from ((names, text) for text in _strings([held]))
 
 
 def _strings(values: Iterable[object]) -> Iterator[str]:

@@ -106,8 +106,8 @@ def accepted(value: Value | None, name: Label, level: Level, in_code: bool = Tru
         return secret and level >= Level.SAID and not in_code and heuristics.enclosed(text)
     words = text.split()
     if len(words) > 1:
-        said = heuristics.phrase(text, 4) or (value.quoted and len(words) <= 8 and heuristics.passphrase(words))
-        return secret and said and (strong or (level is Level.SAID and "phrase" in name.text))
+        phrased = heuristics.phrase(text, 4) or (value.quoted and len(words) <= 8 and heuristics.passphrase(words))
+        return secret and phrased and (strong or (level is Level.SAID and "phrase" in name.text))
     named = heuristics.named(text)
     joined = named and bool(pattern("joined").search(text.strip(".:")))
     if not secret:
@@ -132,9 +132,9 @@ def _candidates(text: str, name: Label) -> Candidates:
     for operator in ("assign", "typed", "element", "next_cell", "paired"):
         if match := pattern(operator).match(text, name.end):
             yield from _values(text, match.end(), Level.STRONG)
-    given = pattern("setter").search(text, max(0, name.start - 80), name.start)
+    setter = pattern("setter").search(text, max(0, name.start - 80), name.start)
     for place, level in (
-        ("argument", Level.SAID if given else Level.NEAR),
+        ("argument", Level.SAID if setter else Level.NEAR),
         ("quote_next", Level.STRONG),
         ("ticked", Level.SAID),
     ):

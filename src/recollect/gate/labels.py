@@ -69,7 +69,7 @@ def labels(text: str, lowered: Lowered) -> list[Label]:
             if not (bounded and before.isalpha() and not (text[start].isupper() and before.islower())):
                 verb = text[start:end] == "pass" and before not in ("_", "-", ".")
                 found.append(Label(start, end, kind, match[0], language == "en", verb, language in _PLAIN))
-    found.sort(key=lambda one: (one.start, -one.end, _KINDS.index(one.kind)))
+    found.sort(key=lambda label: (label.start, -label.end, _KINDS.index(label.kind)))
     kept: list[Label] = []
     for label in found:
         near = [other for other in kept[-2:] if label.start < other.end]

@@ -77,7 +77,7 @@ def _cover(text: str, values: dict[str, str]) -> str:
             spans += [Finding(origin[start], origin[end - 1] + 1, kind) for start, end in _places(plain, value)]
     pieces: list[str] = []
     at = 0
-    for finding in sorted(spans, key=lambda one: (one.start, -one.end)):
+    for finding in sorted(spans, key=lambda span: (span.start, -span.end)):
         if finding.start >= at:
             pieces += [text[at : finding.start], _mark(finding.kind)]
         at = max(at, finding.end)

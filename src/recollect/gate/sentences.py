@@ -42,9 +42,9 @@ def _credentials(text: str, name: Label) -> Found:
             return
     for pair in pattern("pair").finditer(text, name.end, sentence_around(text, name)[1]):
         value = read(text, pair.end())
-        said = pattern("told").search(text, name.end, pair.start())
+        verb = pattern("told").search(text, name.end, pair.start())
         if value and (
-            heuristics.beside(value.text) or (said and heuristics.told(value.text) and not heuristics.built(value.text))
+            heuristics.beside(value.text) or (verb and heuristics.told(value.text) and not heuristics.built(value.text))
         ):
             yield PASSWORD, value.start, value.end
             return

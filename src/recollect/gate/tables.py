@@ -67,7 +67,7 @@ def lower(text: str) -> Lowered:
     """Return the text in lower case, character by character, so that offsets stay as they are."""
     small = text.lower()
     if len(small) != len(text):
-        small = "".join(one if len(one := char.lower()) == 1 else char for char in text)
+        small = "".join(lowered if len(lowered := char.lower()) == 1 else char for char in text)
     lowered = Lowered(small)
     lowered.pieces = set(zip(small, small[1:], small[2:], strict=False))
     return lowered

@@ -61,9 +61,9 @@ def rewrite(value: Any, change: Callable[[str], str]) -> Any:
 
 def parts(noun: BaseModel, change: Callable[[str], str]) -> dict[str, Any]:
     """Return the fields that were set when the model was built, with every string changed."""
-    given = noun.model_fields_set | set(noun.model_extra or {})
+    filled = noun.model_fields_set | set(noun.model_extra or {})
     return {
         name if name in type(noun).model_fields else change(name): rewrite(part, change)
         for name, part in noun
-        if name in given
+        if name in filled
     }

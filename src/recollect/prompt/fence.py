@@ -22,10 +22,10 @@ _WHOLE: Final = 800  # characters of a memory that are shown where there is room
 _SHORT: Final = 400  # characters: what is no longer is shown whole where there is room
 
 
-def _line(memory: Memory, said: str) -> str:
+def _line(memory: Memory, text: str) -> str:
     day = (memory.observed_at or memory.updated_at).date().isoformat()
     origin = "" if memory.authority is Authority.TOLD else f", from {origin_in_words(memory)}"
-    return neutral(f"- [{memory.id}] ({memory.fact_type}, {day}{origin}) {said}")
+    return neutral(f"- [{memory.id}] ({memory.fact_type}, {day}{origin}) {text}")
 
 
 def origin_in_words(memory: Memory) -> str:
@@ -68,9 +68,9 @@ def fenced(
 
 def _beginning(memory: Memory) -> str:
     """Return the abstract on one line; one that was taken from the content has an ellipsis where that says more."""
-    said = one_line(memory.abstract or memory.content)
-    goes_on = is_derived(memory) and not said.endswith("…") and said != " ".join(memory.content.split())
-    return f"{said} …" if goes_on else said
+    line = one_line(memory.abstract or memory.content)
+    goes_on = is_derived(memory) and not line.endswith("…") and line != " ".join(memory.content.split())
+    return f"{line} …" if goes_on else line
 
 
 def is_derived(memory: Memory) -> bool:
@@ -94,8 +94,8 @@ def memory_context(
     Each line tells where its memory came from and how far that is trusted (0–1). A memory that says nothing but orders
     to the model is left out.
     """
-    shown = [governed_memory(one) for one in memories if permitted(one, levels)]
-    telling = [one for one in shown if (one.abstract + one.content).replace(REDACTED, "").strip(" …\n")]
+    shown = [governed_memory(memory) for memory in memories if permitted(memory, levels)]
+    telling = [memory for memory in shown if (memory.abstract + memory.content).replace(REDACTED, "").strip(" …\n")]
     return fenced(telling, max_tokens, count, fence=FENCE, line_of=_context_line, whole=2 * _WHOLE)
 
 
@@ -105,13 +105,13 @@ def governed_memory(memory: Memory) -> Memory:
     It is looked at line by line, before a block makes one line of it.
     """
     content = governed(memory.content[:_WHOLE]).text + (" …" if len(memory.content) > _WHOLE else "")
-    said = abstract(content) if is_derived(memory) else governed(memory.abstract).text
-    return memory.model_copy(update={"content": content, "abstract": said})
+    summary = abstract(content) if is_derived(memory) else governed(memory.abstract).text
+    return memory.model_copy(update={"content": content, "abstract": summary})
 
 
-def _context_line(memory: Memory, said: str) -> str:
+def _context_line(memory: Memory, text: str) -> str:
     day = (memory.observed_at or memory.updated_at).date().isoformat()
     author = governed(memory.author).text
     kind, origin = memory.type or memory.fact_type, origin_in_words(memory)
     labels = f"{kind}, {day}, from {origin} by {author}, trust {memory.trust:.1f}"
-    return neutral(f"- [{memory.id}] ({labels}) {said}")
+    return neutral(f"- [{memory.id}] ({labels}) {text}")

@@ -71,7 +71,7 @@ def _neutral(value: Any) -> Any:
     if isinstance(value, str):
         return neutral(value)
     if isinstance(value, list):
-        return [_neutral(one) for one in value]
+        return [_neutral(part) for part in value]
     return neutral_json(value) if isinstance(value, Mapping) else value
 
 
@@ -87,4 +87,4 @@ def _frames(after: str) -> bool:
 def without_marks(text: str) -> str:
     """Return a text in lower case, in compatible characters and without accents; non-Latin scripts keep their marks."""
     apart = unicodedata.normalize("NFKD", orderly(text)).casefold()
-    return unicodedata.normalize("NFC", "".join(one for one in apart if not "\u0300" <= one <= "\u036f"))
+    return unicodedata.normalize("NFC", "".join(char for char in apart if not "\u0300" <= char <= "\u036f"))

@@ -104,7 +104,7 @@ CONCEPTS: Final[Mapping[str, str]] = MappingProxyType(
 
 _OF_WORD: Final = {
     word: tuple(name for name, words in CONCEPTS.items() if word in words.split())
-    for word in {one for words in CONCEPTS.values() for one in words.split()}
+    for word in {word for words in CONCEPTS.values() for word in words.split()}
 }
 _MARKUP: Final = re.compile(r"[*_`~>#\"'“”‘’«»<{}()\[\]|\\/!-]+")
 _MESSAGE: Final = re.compile(
@@ -238,16 +238,16 @@ def _of_word(word: str) -> frozenset[int]:
 def _weights() -> tuple[int, ...]:
     """Return the weights, and after them the bias, two bytes in all."""
     packed = (files("recollect.prompt") / WEIGHTS).read_bytes()
-    signed = [one - 256 if one > 127 else one for one in packed[:SLOTS]]
+    signed = [weight - 256 if weight > 127 else weight for weight in packed[:SLOTS]]
     return (*signed, int.from_bytes(packed[SLOTS:], "big", signed=True))
 
 
 def _names(tokens: Sequence[str], words: Sequence[str]) -> Iterator[str]:
-    for one, two in pairwise(["^", *tokens]):
-        yield f"b {one} {two}"
-    for place, one in enumerate(words):
+    for first, two in pairwise(["^", *tokens]):
+        yield f"b {first} {two}"
+    for place, first in enumerate(words):
         for two in words[place + 2 : place + 1 + _REACH]:
-            yield f"s {one} {two}"
+            yield f"s {first} {two}"
     yield from _concepts(words)
 
 
@@ -256,10 +256,10 @@ def _concepts(words: Sequence[str]) -> Iterator[str]:
     named = [_OF_WORD.get(word, ()) for word in words]
     found = sorted({name for names in named for name in names})
     yield from (f"c {name}" for name in found)
-    yield from (f"c {one} {two}" for one, two in combinations(found, 2))
+    yield from (f"c {first} {two}" for first, two in combinations(found, 2))
     for place, names in enumerate(named):
         later = {name for after in named[place + 1 : place + 1 + _NEAR] for name in after} if names else ()
-        yield from (f"o {one} {two}" for one in names for two in later)
+        yield from (f"o {name} {two}" for name in names for two in later)
     if named:
         yield from (f"^c {name}" for name in named[0])
 

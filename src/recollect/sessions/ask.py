@@ -73,9 +73,9 @@ def offer(context: Context[StartSession]) -> tuple[str, str]:
         if session.session_id == context.event.session_id or not over:
             continue
         noted = _undecided(context.app, context.caller, state_of(session.state).undecided)
-        if told := [memory for memory in noted if memory.authority is Authority.TOLD]:
-            titles = "; ".join(_title(memory) for memory in told[:_OFFERED])
-            rest = len(noted) - len(told[:_OFFERED])
+        if stated := [memory for memory in noted if memory.authority is Authority.TOLD]:
+            titles = "; ".join(_title(memory) for memory in stated[:_OFFERED])
+            rest = len(noted) - len(stated[:_OFFERED])
             more = f" (and {rest} more)" if rest else ""
             return f"{_OFFER}\n{titles}{more}", session.session_id
     return "", ""

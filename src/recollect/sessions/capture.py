@@ -88,16 +88,16 @@ def capture_prompt(context: Context[SubmitPrompt]) -> None:
 def capture_output(context: Context[UseTool]) -> None:
     """Note what the use of a tool tells, or which drafts a memory replaces that the agent stored with it."""
     event = context.event
-    one = used(event.tool, event.input, event.output, failed=event.failed)
+    call = used(event.tool, event.input, event.output, failed=event.failed)
     if event.tool != ASSISTANT:
-        context.update(events=context.state.events + 1, worked=context.state.worked or one.origin in _WORK)
-    note_done(context, one)
-    if one.origin is Origin.MEMORY:
-        if _STORES.search(one.command or str(event.input.get("action") or event.tool)):
+        context.update(events=context.state.events + 1, worked=context.state.worked or call.origin in _WORK)
+    note_done(context, call)
+    if call.origin is Origin.MEMORY:
+        if _STORES.search(call.command or str(event.input.get("action") or event.tool)):
             _replace_drafts(context, event.output)
-        if not one.text:
+        if not call.text:
             return
-    _capture(context, one, event.tool)
+    _capture(context, call, event.tool)
 
 
 def write_checkpoint(context: Context[CheckpointSession]) -> None:
@@ -171,8 +171,8 @@ def _store_or_drop(
     score = _scored(note, near)
     seen = _observation(context, Decision.DROPPED, score.explained(), tool, note.title)
     seen = seen.model_copy(update={"score": score.score})
-    told = context.caller.origin.model_dump(mode="json")
-    unkept = seen.model_copy(update={"draft": draft.model_dump(mode="json", exclude_unset=True) | told})
+    origin = context.caller.origin.model_dump(mode="json")
+    unkept = seen.model_copy(update={"draft": draft.model_dump(mode="json", exclude_unset=True) | origin})
     same = next(
         (each.memory for each in near if each.cosine >= _NEARLY_SAME and _may_be_replaced(context, each.memory)), None
     )
@@ -248,8 +248,8 @@ def _replace_drafts(context: Context[UseTool], output: str) -> None:
     said_now = {draft.id for draft in drafts} & {*context.state.kept}
     if said_now:
         with app.records.writing(context.caller.writable(new.namespace), context.caller.user) as transaction:
-            for one in sorted(said_now):
-                transaction.supersede(one, by=number)
+            for former in sorted(said_now):
+                transaction.supersede(former, by=number)
         app.run_later(app.vectors.sync)
 
 
@@ -294,19 +294,20 @@ def _memories(context: Context[Any]) -> list[Memory]:
     """Return the memories that the session made and that still hold, in order."""
     view = unfiltered(context.app, Draft(content="-"), context.caller)
     found = context.app.records.load(set(context.state.kept), view)
-    return [found[one] for one in context.state.kept if one in found and found[one].superseded_by is None]
+    kept = (found[number] for number in context.state.kept if number in found)
+    return [memory for memory in kept if memory.superseded_by is None]
 
 
 def _least_trusted_origin(kept: Sequence[Memory]) -> Stamp:
     """Return the origin of what sums memories up: it has no more authority than the least of them."""
-    return least(one.stamp for one in kept)
+    return least(memory.stamp for memory in kept)
 
 
 def _store_with_origin(context: Context[Any], draft: Draft, stamp: Stamp) -> int | None:
     """Store a draft as the words of another origin than the event's."""
-    said = replace(context, caller=context.caller.saying(stamp.said_by, stamp.came_from))
+    attributed = replace(context, caller=context.caller.saying(stamp.said_by, stamp.came_from))
     try:
-        return int(said.perform("remember", **draft.model_dump(exclude_unset=True)).id)
+        return int(attributed.perform("remember", **draft.model_dump(exclude_unset=True)).id)
     except SecretFound:
         return None
 

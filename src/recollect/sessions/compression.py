@@ -60,7 +60,7 @@ def clusters(memories: Iterable[Memory], now: datetime, min_age: timedelta = MIN
     they put 29 into groups (cosine 0.55), where 64 % of the pairs were of one topic; words put 6, and 100 % were.
     """
     groups: dict[tuple[str, str], list[Memory]] = defaultdict(list)
-    for memory in sorted(memories, key=lambda one: (one.created_at, one.id)):
+    for memory in sorted(memories, key=lambda memory: (memory.created_at, memory.id)):
         if _is_ripe(memory, now - min_age):
             groups[memory.namespace, memory.sensitivity].append(memory)
     linked = (group for members in groups.values() for group in _linked(members))
@@ -77,10 +77,10 @@ def summary(members: Sequence[Memory]) -> str:
     for.
     """
     words = {memory.id: topic_words(memory.content) for memory in members}
-    given = {memory.id: memory.title for memory in members if memory.title != title(memory.content)}
-    said = {memory.id: given.get(memory.id) or _central(memory, words) for memory in members}
-    told = [
-        memory for place, memory in enumerate(members) if not _said_later(said[memory.id], members[place + 1 :], said)
+    titles = {memory.id: memory.title for memory in members if memory.title != title(memory.content)}
+    lines = {memory.id: titles.get(memory.id) or _central(memory, words) for memory in members}
+    shown = [
+        memory for place, memory in enumerate(members) if not _said_later(lines[memory.id], members[place + 1 :], lines)
     ]
     categories = {memory.category for memory in members}
     category = categories.pop() if len(categories) == 1 else None
@@ -89,18 +89,18 @@ def summary(members: Sequence[Memory]) -> str:
         text = condensed(
             category,
             members,
-            lambda memory: f"{day(memory)}: {shortened(said[memory.id], longest)}",  # noqa: B023
-            told,
+            lambda memory: f"{day(memory)}: {shortened(lines[memory.id], longest)}",  # noqa: B023
+            shown,
         )
         if len(text) < room:
             break
     return text
 
 
-def _said_later(line: str, later: Sequence[Memory], said: Mapping[int, str]) -> bool:
+def _said_later(line: str, later: Sequence[Memory], texts: Mapping[int, str]) -> bool:
     """Say whether one of the later members says nearly the same as a line."""
     words = topic_words(line)
-    return any(words and jaccard(words, topic_words(said[memory.id])) >= _NEARLY for memory in later)
+    return any(words and jaccard(words, topic_words(texts[memory.id])) >= _NEARLY for memory in later)
 
 
 def topic(members: Sequence[Memory]) -> str:
@@ -131,12 +131,12 @@ def _is_ripe(memory: Memory, before: datetime) -> bool:
 
 def _linked(memories: Sequence[Memory]) -> list[list[Memory]]:
     """Return the groups that chains of like memories make; each is compared with those it shares a word with."""
-    words = [topic_words(one.content) for one in memories]
+    words = [topic_words(memory.content) for memory in memories]
     group_of = list(range(len(memories)))
     holders: dict[str, list[int]] = defaultdict(list)
     for place, ours in enumerate(words):
         shared = Counter(chain.from_iterable(holders[word] for word in ours))
-        like = {group_of[one] for one, n in shared.items() if n / (len(ours) + len(words[one]) - n) >= ALIKE}
+        like = {group_of[index] for index, n in shared.items() if n / (len(ours) + len(words[index]) - n) >= ALIKE}
         if like:
             group_of = [place if group in like else group for group in group_of]
         for word in ours:
@@ -150,8 +150,8 @@ def _linked(memories: Sequence[Memory]) -> list[list[Memory]]:
 def _central(memory: Memory, words: Mapping[int, frozenset[str]]) -> str:
     """Return the sentence of a memory that has most in common with the other members; of equal ones the first."""
     others = [theirs for memory_id, theirs in words.items() if memory_id != memory.id]
-    said = sentences(memory.content)[:_SENTENCES]
-    best = max(said, key=lambda one: sum(jaccard(topic_words(one), theirs) for theirs in others), default="")
+    first = sentences(memory.content)[:_SENTENCES]
+    best = max(first, key=lambda sentence: sum(jaccard(topic_words(sentence), theirs) for theirs in others), default="")
     return shortened(" ".join(best.split()), _LONGEST) or beginning(memory)
 
 
@@ -199,7 +199,7 @@ def _old(app: App, caller: Caller, settings: LifecycleSettings) -> list[Memory]:
         for memory in current
         if memory.updated_at < before and memory.type is not ObservationType.COMPRESSED_SUMMARY
     ]
-    ids = [memory.id for memory in sorted(ripe, key=lambda one: (one.updated_at, one.id))[-_LOOKED_AT:]]
+    ids = [memory.id for memory in sorted(ripe, key=lambda memory: (memory.updated_at, memory.id))[-_LOOKED_AT:]]
     view = View(namespaces=app.records.existing_namespaces([namespace]), now=now)
     return list(app.records.load(ids, view).values())
 

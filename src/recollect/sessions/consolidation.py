@@ -126,19 +126,19 @@ def consolidate(app: App, caller: Caller, settings: LifecycleSettings) -> Faded:
     known = app.records.consolidation.aging(namespace, settings.fading)
     due = _due(app, known, decay, days)
     changed = hidden = 0
-    for batch in _batches([one.id for one, done in due if done.importance != one.importance], _BATCH):
+    for batch in _batches([memory.id for memory, done in due if done.importance != memory.importance], _BATCH):
         with app.records.writing(namespace, caller.user) as transaction:
             found = _due(app, transaction.aging(batch), decay, days)
-            transaction.consolidate([(one, done.importance, done.mark) for one, done in found])
+            transaction.consolidate([(memory, done.importance, done.mark) for memory, done in found])
             changed += len(found)
     captured = known if settings.fading == CAPTURED else app.records.consolidation.aging(namespace, CAPTURED)
     beyond = _beyond(captured, settings.max_captured)
-    going = dict.fromkeys([one.id for one, done in due if done.evicted] + beyond)
+    going = dict.fromkeys([memory.id for memory, done in due if done.evicted] + beyond)
     for batch in _batches(list(going)[:_MOST_EVICTED], _EVICTED):
         with app.records.writing(namespace, caller.user) as transaction:
             found = _due(app, transaction.aging(batch), decay, days)
-            unused = {one.id for one, done in found if done.evicted}
-            hidden += sum(transaction.hide(one, _EVICT) for one in batch if one in unused or one in beyond)
+            unused = {memory.id for memory, done in found if done.evicted}
+            hidden += sum(transaction.hide(number, _EVICT) for number in batch if number in unused or number in beyond)
     if hidden:
         app.run_later(app.vectors.sync)
         app.run_later(app.text.purge_deleted)
@@ -164,4 +164,4 @@ def _due(
     """Return the changes of these memories that are worth writing."""
     now = app.clock()
     both = ((memory, consolidated(memory, now, decay, days)) for memory in memories)
-    return [(one, done) for one, done in both if not done.slight]
+    return [(memory, done) for memory, done in both if not done.slight]

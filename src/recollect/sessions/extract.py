@@ -141,13 +141,13 @@ def _parts(messages: Sequence[Said]) -> Iterator[list[dict[str, str]]]:
 
     Half of a token is no secret to the gate any more.
     """
-    said = [
-        {"speaker": one.speaker, "said": content[start : start + _PART]}
-        for one, content in ((message, masked(message.content)) for message in messages)
+    parts = [
+        {"speaker": message.speaker, "said": content[start : start + _PART]}
+        for message, content in ((message, masked(message.content)) for message in messages)
         for start in range(0, len(content), _PART)
     ]
     taken: list[dict[str, str]] = []
-    for part in said:
+    for part in parts:
         if taken and sum(len(each["said"]) for each in taken) + len(part["said"]) > _PART:
             yield taken
             taken = []
@@ -185,25 +185,25 @@ def _stored(
         raise InvalidInput("memories", f"Only the first {_TAKEN} candidates of a part are taken.")
     if fault := _fault(found):
         raise InvalidInput("memories", fault)
-    one = _Candidate.model_validate(found)
-    if gives_orders("\n".join((one.content, one.overview, one.abstract))):
+    candidate = _Candidate.model_validate(found)
+    if gives_orders("\n".join((candidate.content, candidate.overview, candidate.abstract))):
         raise InvalidInput("content", "It gives orders to a language model.")
-    if not is_grounded(one.content, source, _PARAPHRASED):
+    if not is_grounded(candidate.content, source, _PARAPHRASED):
         raise InvalidInput("content", "No message says it.")
-    said_by = SaidBy.REPORT if is_grounded(one.content, of_person, _PARAPHRASED) else SaidBy.MODEL
+    said_by = SaidBy.REPORT if is_grounded(candidate.content, of_person, _PARAPHRASED) else SaidBy.MODEL
     draft = Draft(
-        content=one.content,
-        fact_type=_KINDS[one.category],
+        content=candidate.content,
+        fact_type=_KINDS[candidate.category],
         scope=request.scope,
         trust=_TRUST,
         source=Source.EXTRACTION,
         **{
             name: text
             for name in ("abstract", "overview")
-            if (text := getattr(one, name)) and is_grounded(text, source)
+            if (text := getattr(candidate, name)) and is_grounded(text, source)
         },
         **({} if request.session_id is None else {"session_id": request.session_id}),
     )
-    said = caller.saying(said_by, f"session {request.session_id}" if request.session_id else "")
-    outcome = remember(app, clear(draft, OnSecret.REDACT).value, said)
+    speaker = caller.saying(said_by, f"session {request.session_id}" if request.session_id else "")
+    outcome = remember(app, clear(draft, OnSecret.REDACT).value, speaker)
     return "new" if outcome.status is WriteStatus.STORED else "updated"

@@ -117,7 +117,9 @@ def read_index(
     if not chosen:
         return Index()
     text = _framed(chosen, stored)
-    return Index(text, tuple(one.memory.id for one in chosen), tuple(one.memory.id for one in chosen if one.whole))
+    return Index(
+        text, tuple(entry.memory.id for entry in chosen), tuple(entry.memory.id for entry in chosen if entry.whole)
+    )
 
 
 def _considered(app: App, view: View, caller: Caller, filters: Filters, session_id: str) -> list[Memory]:
@@ -230,7 +232,7 @@ def _framed(chosen: Sequence[_Line], stored: _Stored) -> str:
 
 def _by_topic(chosen: Sequence[_Line]) -> list[str]:
     """Return rules first, in their order, then the other lines by topic; the topic of the best line comes first."""
-    first = [one.text for one in chosen if _rank(one.memory) < 3]
+    first = [entry.text for entry in chosen if _rank(entry.memory) < 3]
     topics: dict[str, list[str]] = {}
     for line in chosen:
         if _rank(line.memory) == 3:

@@ -86,8 +86,8 @@ def inject_after_tool(context: Context[UseTool]) -> Injection | None:
 
 def failing(event: UseTool) -> str:
     """Return how a command failed, in its own words; empty where it did not."""
-    one = used(event.tool, event.input, event.output, failed=event.failed)
-    return failure_of(one) if one.origin is Origin.COMMAND else ""
+    call = used(event.tool, event.input, event.output, failed=event.failed)
+    return failure_of(call) if call.origin is Origin.COMMAND else ""
 
 
 def _index(context: Context[Any]) -> Injection | None:
@@ -121,7 +121,7 @@ def note_delivered(context: Context[NoteShown]) -> None:
     ids = tuple(int(memory_id) for memory_id in event.memory_ids)
     reminded = dict.fromkeys((*context.state.reminded, *(int(memory_id) for memory_id in event.reminded_ids)))
     injections = (*context.state.injections, Injected(at=context.at, memory_ids=ids)) if ids else ()
-    context.update(injected=(*context.state.injected, *(one for one in whole if one not in context.state.injected)))
+    context.update(injected=tuple(dict.fromkeys((*context.state.injected, *whole))))
     if ids:
         context.update(injections=injections[-_MOST_INJECTIONS:], reminded=tuple(reminded))
     if event.ask:
@@ -177,5 +177,5 @@ def _balanced(context: Context[SubmitPrompt], found: list[Memory]) -> list[Memor
     if not context.has("memory.temporal") or len(found) <= places:
         return found[:places]
     first = balanced(found, context.at)[:places]
-    taken = {one.id for one in first}
+    taken = {memory.id for memory in first}
     return first + [memory for memory in found if memory.id not in taken][: places - len(first)]

@@ -112,12 +112,12 @@ def _compared(app: App, led: Iterable[tuple[Led, Action]]) -> Iterator[int]:
     """Yield the ids of the memories of which a moment fits its action, each once, in the order of the moments."""
     waiting, found = iter(led), set[int]()
     while batch := list(islice(waiting, _BATCH)):
-        texts = app.records.moments.texts(one for one, _ in batch)
-        for one, action in batch:
-            text = texts.get((one.memory_id, one.position))
-            if text is not None and one.memory_id not in found and read(text).fits(action):
-                found.add(one.memory_id)
-                yield one.memory_id
+        texts = app.records.moments.texts(anchor for anchor, _ in batch)
+        for anchor, action in batch:
+            text = texts.get((anchor.memory_id, anchor.position))
+            if text is not None and anchor.memory_id not in found and read(text).fits(action):
+                found.add(anchor.memory_id)
+                yield anchor.memory_id
 
 
 def _loaded(context: Context[Any], ids: Iterator[int]) -> Iterator[Memory]:
@@ -135,19 +135,19 @@ def _view(app: App, caller: Caller) -> View:
 def _actions(app: App, event: BeforeTool | UseTool, *, failed: bool) -> Iterator[tuple[Kind, Action, list[str]]]:
     """Yield what an event does or did, and by which words its moments are looked up."""
     ran = event if isinstance(event, UseTool) else None
-    one = used(event.tool, event.input, ran.output if ran else "", failed=failed)
-    if one.origin is Origin.MEMORY or event.tool == ASSISTANT:
+    call = used(event.tool, event.input, ran.output if ran else "", failed=failed)
+    if call.origin is Origin.MEMORY or event.tool == ASSISTANT:
         return
     if isinstance(event, BeforeTool) or (ran and ran.also_before):
-        if one.origin is Origin.EDIT and event.input.get("command") != _LOOKS:
-            action = Action(*_paths(one), one.written)
+        if call.origin is Origin.EDIT and event.input.get("command") != _LOOKS:
+            action = Action(*_paths(call), call.written)
             yield Kind.EDIT, action, action.leads()
-        elif one.command:
-            action = Action(_folder_in_project(app, event.folder), one.command)
+        elif call.command:
+            action = Action(_folder_in_project(app, event.folder), call.command)
             yield Kind.RUN, action, action.leads()
     if ran and failed:
-        action = Action(one.command, one.text)
-        yield Kind.FAIL, action, action.leads(one.command, one.text[-_END:])  # the end of an output says most
+        action = Action(call.command, call.text)
+        yield Kind.FAIL, action, action.leads(call.command, call.text[-_END:])  # the end of an output says most
 
 
 def _paths(occurrence: Occurrence) -> list[str]:
@@ -169,8 +169,8 @@ def _line_text(memory: Memory) -> str:
     """
     content = _flat(governed_memory(memory).content)
     short = memory.is_rule or len(content) <= _WHOLE
-    said = content if short else governed(one_line(memory.title or memory.content)).text
-    return said if said.replace(REDACTED, "").strip(" …") else ""
+    line = content if short else governed(one_line(memory.title or memory.content)).text
+    return line if line.replace(REDACTED, "").strip(" …") else ""
 
 
 def _flat(text: str) -> str:

@@ -156,10 +156,10 @@ def preview_start(app: App, request: StartSession, caller: Caller) -> Injection:
 def _with_waiting(app: App, found: Injection, request: StartSession, caller: Caller) -> Injection:
     """Add how many memories wait for a person's decision, and what is filed under a former name of the project."""
     waiting = inbox(app, Inbox(limit=1), caller)
-    told = [waiting.message] if waiting.total else []
+    notices = [waiting.message] if waiting.total else []
     for name, count in counts_of(app, request.former_projects, caller).items():
-        told.append(neutral(filed_under(name, count)))
-    return replace(found, text="\n".join(filter(None, (found.text, *told)))) if told else found
+        notices.append(neutral(filed_under(name, count)))
+    return replace(found, text="\n".join(filter(None, (found.text, *notices)))) if notices else found
 
 
 def answer_before_tool(app: App, request: BeforeTool, caller: Caller) -> Injection:
@@ -252,15 +252,15 @@ def run_stages(context: Context[E], stages: Iterable[Stage]) -> Emitted:
     writes = Scope.PROJECT in context.caller.writes
     results: list[object] = []
     failed: list[str] = []
-    for one in sorted(stages, key=lambda stage: stage.priority):
-        allowed = one.module not in context.settings.off and (writes or one.module in _READING)
-        if not allowed or one.event is not type(context.event):
+    for stage in sorted(stages, key=lambda stage: stage.priority):
+        allowed = stage.module not in context.settings.off and (writes or stage.module in _READING)
+        if not allowed or stage.event is not type(context.event):
             continue
         try:
-            value = one.run(context)
+            value = stage.run(context)
         except Exception:  # one failing stage must not stop the others
-            log.exception("Stage %s failed on %s", one.module, context.event.event)
-            failed.append(one.module)
+            log.exception("Stage %s failed on %s", stage.module, context.event.event)
+            failed.append(stage.module)
         else:
             results.append(value)
     return Emitted(tuple(result for result in results if result is not None), tuple(failed))

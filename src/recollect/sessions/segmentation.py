@@ -27,9 +27,9 @@ def segment_prompt(context: Context[SubmitPrompt]) -> None:
 
 def segment_output(context: Context[UseTool]) -> None:
     """Look whether an output is of another topic; lines that are noise say nothing of it."""
-    one = used(context.event.tool, context.event.input, context.event.output)
-    told = [line.text for line in read(one.text) if not line.noise]
-    _segment(context, "\n".join([shown_input(one.input), *told]), prompt=False)
+    call = used(context.event.tool, context.event.input, context.event.output)
+    lines = [line.text for line in read(call.text) if not line.noise]
+    _segment(context, "\n".join([shown_input(call.input), *lines]), prompt=False)
 
 
 def _segment(context: Context[SubmitPrompt] | Context[UseTool], text: str, *, prompt: bool) -> None:

@@ -94,7 +94,7 @@ def _learnt(ids: Iterable[int], memories: Mapping[int, Memory], prompt: Observat
     """Return what a session learnt beside its first prompt, as it is now: stored memories, then rules, then drafts."""
     first = prompt.memory_id if prompt is not None else None
     now = (memories[number].superseded_by or number for number in ids if number in memories and number != first)
-    found = (memories[one] for one in dict.fromkeys(now) if one in memories)
+    found = (memories[number] for number in dict.fromkeys(now) if number in memories)
     current = [memory for memory in found if permitted(memory) and memory.type not in OF_SESSION]
     return tuple(sorted(current, key=lambda memory: (memory.is_draft, not memory.is_rule))[:_LEARNT])
 
@@ -108,9 +108,9 @@ def show_session(app: App, request: ShowSession, caller: Caller) -> ShownSession
     memories = app.records.load(ids, unfiltered(app, ReadAccess(), caller))
     state = state_of(session.state)
     topics = tuple((boundary.at, ", ".join(boundary.keywords)) for boundary in state.boundaries)
-    told = tuple(f"{at:%Y-%m-%d %H:%M} {words}" for at, words in topics)
+    lines = tuple(f"{at:%Y-%m-%d %H:%M} {words}" for at, words in topics)
     shown = tuple(_shown(observation, memories.get(observation.memory_id or 0)) for observation in observations)
-    return ShownSession(_summary(session), shown, len(every), told, state.failures, state.injections, topics)
+    return ShownSession(_summary(session), shown, len(every), lines, state.failures, state.injections, topics)
 
 
 def uses_of(app: App, request: UsesOf, caller: Caller) -> tuple[Use, ...]:
@@ -121,30 +121,35 @@ def uses_of(app: App, request: UsesOf, caller: Caller) -> tuple[Use, ...]:
         moments = [injection.at for injection in state_of(session.state).injections if number in injection.memory_ids]
         seen = app.sessions.observed_at(session, moments) if moments else {}
         memories = app.records.load(
-            {one.memory_id for one in seen.values() if one.memory_id}, unfiltered(app, ReadAccess(), caller)
+            {use.memory_id for use in seen.values() if use.memory_id}, unfiltered(app, ReadAccess(), caller)
         )
         for at in moments:
             event = _shown(seen[at], memories.get(seen[at].memory_id or 0)) if at in seen else None
             uses.append(Use(at, session.agent, session.session_id, event))
-    return tuple(sorted(uses, key=lambda one: one.at, reverse=True)[: request.limit])
+    return tuple(sorted(uses, key=lambda use: use.at, reverse=True)[: request.limit])
 
 
 def correct_observation(app: App, request: CorrectObservation, caller: Caller, *, request_id: str = "") -> Noted:
     """Keep an observation that was dropped or is a draft, or forget one that was kept."""
     session = _found(app, request.session_id, caller)
-    one = next((each for each in app.sessions.observations(session) if each.number == request.number), None)
-    if one is None:
+    observation = next((each for each in app.sessions.observations(session) if each.number == request.number), None)
+    if observation is None:
         raise NotFound(f"The session {session.session_id} has no observation {request.number}.")
-    kept = one.decision is Decision.KEPT
-    if request.keep and kept and one.memory_id is not None:
-        _approve(app, one.memory_id, caller)
+    kept = observation.decision is Decision.KEPT
+    if request.keep and kept and observation.memory_id is not None:
+        _approve(app, observation.memory_id, caller)
     if request.keep == kept:
-        return Noted(session.session_id, str(one.decision), one.reason, str(one.memory_id) if one.memory_id else None)
+        return Noted(
+            session.session_id,
+            str(observation.decision),
+            observation.reason,
+            str(observation.memory_id) if observation.memory_id else None,
+        )
     if request.keep:
-        return _keep(app, session, one, caller, request_id)
-    if one.memory_id is not None:
-        forget(app, Forget(id=str(one.memory_id)), caller, request_id=request_id)
-    app.sessions.decide(session, one.number, Decision.DROPPED, BY_YOU, None)
+        return _keep(app, session, observation, caller, request_id)
+    if observation.memory_id is not None:
+        forget(app, Forget(id=str(observation.memory_id)), caller, request_id=request_id)
+    app.sessions.decide(session, observation.number, Decision.DROPPED, BY_YOU, None)
     return Noted(session.session_id, str(Decision.DROPPED), BY_YOU)
 
 
@@ -164,8 +169,8 @@ def _keep(app: App, session: Session, observation: Observation, caller: Caller, 
         raise InvalidInput(
             "number", f"Observation {observation.number} cannot be kept: its text was not worth storing at all."
         )
-    draft, said = drafted(observation.draft)
-    made = remember(app, draft, caller.saying(said.said_by, said.came_from), request_id=request_id).id
+    draft, origin = drafted(observation.draft)
+    made = remember(app, draft, caller.saying(origin.said_by, origin.came_from), request_id=request_id).id
     app.sessions.decide(session, observation.number, Decision.KEPT, BY_YOU, int(made))
     _approve(app, int(made), caller)
     return Noted(session.session_id, str(Decision.KEPT), BY_YOU, made)
@@ -194,13 +199,13 @@ def _summary(session: Session) -> SessionSummary:
 def _shown(observation: Observation, memory: Memory | None) -> ShownObservation:
     gone = observation.decision is Decision.KEPT and memory is None
     its_own = memory if observation.decision is Decision.KEPT else None
-    said = (its_own.title or its_own.abstract) if its_own else observation.summary
+    text = (its_own.title or its_own.abstract) if its_own else observation.summary
     return ShownObservation(
         observation.number,
         observation.at,
         observation.event,
         observation.tool,
-        "(forgotten since)" if gone else said,
+        "(forgotten since)" if gone else text,
         str(observation.decision),
         observation.reason,
         observation.score,

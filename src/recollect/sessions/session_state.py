@@ -105,8 +105,8 @@ def rebased(before: SessionState, after: SessionState, stored: SessionState) -> 
 
 def _joined(before: tuple[T, ...], after: tuple[T, ...], stored: tuple[T, ...]) -> tuple[T, ...]:
     """Return what is stored without what an event removed, and then what it added."""
-    added = [one for one in after if one not in before and one not in stored]
-    return (*(one for one in stored if one in after or one not in before), *added)
+    added = [item for item in after if item not in before and item not in stored]
+    return (*(item for item in stored if item in after or item not in before), *added)
 
 
 @dataclass(eq=False, slots=True, kw_only=True)

@@ -58,7 +58,7 @@ def _listed(kept: Sequence[Memory]) -> list[str]:
     return found
 
 
-def _lines(heading: str, said: Sequence[str]) -> list[str]:
-    lines = [f"- {cited(memory)}" for memory in said[:_MOST]]
-    more = [f"- and {len(said) - _MOST} more"] if len(said) > _MOST else []
+def _lines(heading: str, memories: Sequence[str]) -> list[str]:
+    lines = [f"- {cited(memory)}" for memory in memories[:_MOST]]
+    more = [f"- and {len(memories) - _MOST} more"] if len(memories) > _MOST else []
     return [f"{heading}:", *lines, *more] if lines else []

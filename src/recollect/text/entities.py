@@ -25,13 +25,13 @@ def entities(text: str, limit: int = 64) -> tuple[Entity, ...]:
     """
     whole = text.replace("\0", " ")
     prose = _without(whole, fences(whole))
-    found = [one for one in shapes(whole) if one.type not in _OF_PROSE or prose[one.start] != "\0"]
-    found += names(_without(prose, ((one.start, one.end) for one in found)))
+    found = [shape for shape in shapes(whole) if shape.type not in _OF_PROSE or prose[shape.start] != "\0"]
+    found += names(_without(prose, ((shape.start, shape.end) for shape in found)))
     unique: dict[tuple[str, str], Entity] = {}
-    for one in sorted(found, key=lambda one: one.start):
-        name = text[one.start : one.end]
-        if one.type is not None and len(name) <= _LONGEST:
-            unique.setdefault((one.type, fold(name)), Entity(name=name, type=one.type))
+    for place in sorted(found, key=lambda place: place.start):
+        name = text[place.start : place.end]
+        if place.type is not None and len(name) <= _LONGEST:
+            unique.setdefault((place.type, fold(name)), Entity(name=name, type=place.type))
     for _, name in [key for key in unique if key[0] == EntityType.PERSON]:
         for kind in (EntityType.THING, EntityType.CONCEPT):
             unique.pop((kind, name), None)

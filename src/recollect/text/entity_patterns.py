@@ -102,8 +102,8 @@ def fences(text: str) -> list[tuple[int, int]]:
 def _code(name: str, start: int) -> Iterator[Found]:
     """Yield what stands between backticks: a single word is an identifier, unless it is something else."""
     inner = name[1:-1]
-    found = [Found(start + 1 + one.start, start + 1 + one.end, one.type) for one in shapes(inner)]
-    whole = any(one.end - one.start == len(inner) and one.type for one in found)
+    found = [Found(start + 1 + shape.start, start + 1 + shape.end, shape.type) for shape in shapes(inner)]
+    whole = any(entity.end - entity.start == len(inner) and entity.type for entity in found)
     if not whole and len(inner) <= 64 and re.fullmatch(r"(?:[^\w\s\0]|\d)*+[^\W\d][^\s\0]*", inner):
         found = [Found(start + 1, start + 1 + len(inner.removesuffix("()")), EntityType.IDENTIFIER)]
     yield from found
@@ -126,7 +126,7 @@ def _run(name: str, start: int) -> Iterator[Found]:
         steps = name.lower().split(".")
         dotted = _DOTTED.fullmatch(name) and STOP_WORDS.isdisjoint(steps) and (called or name[0].islower())
         known = dotted or called or any(map(_IDENTIFIER.fullmatch, name.split(".")))
-        kind = EntityType.IDENTIFIER if known and any(one.isalpha() for one in name) else None
+        kind = EntityType.IDENTIFIER if known and any(character.isalpha() for character in name) else None
     if kind is not None:
         yield Found(start, start + len(name), kind)
 
@@ -134,7 +134,7 @@ def _run(name: str, start: int) -> Iterator[Found]:
 def _is_path(name: str) -> bool:
     """Say whether a run with slashes is a path: relative, in a folder that is known, or ending in a file."""
     steps = name.strip("/").split("/")
-    if not any(one.isalpha() for one in name):
+    if not any(character.isalpha() for character in name):
         return False
     if name.startswith(("./", "../", "~/", "src/")) or "\\" in name or _FILE.fullmatch(steps[-1]):
         return True

@@ -39,10 +39,10 @@ def orderly(text: str) -> str:
 
 def _first_marks(run: re.Match[str]) -> str:
     kept, row = [], 0
-    for one in run[0]:
-        row = row + 1 if unicodedata.combining(one) else 0
+    for character in run[0]:
+        row = row + 1 if unicodedata.combining(character) else 0
         if row <= _MOST_MARKS:
-            kept.append(one)
+            kept.append(character)
     return "".join(kept)
 
 
@@ -79,7 +79,7 @@ def _folded(letter: str) -> str:
 def _decomposed(text: str) -> str:
     """Take letters and digits apart, those of other widths and styles too, but no symbol: ™ is not tm."""
     wide = unicodedata.normalize("NFKD", text)
-    alike = text.isalnum() and all(one.isalnum() or _is_mark(one) for one in wide)
+    alike = text.isalnum() and all(character.isalnum() or _is_mark(character) for character in wide)
     return unicodedata.normalize("NFD", (wide if alike else text).casefold())
 
 

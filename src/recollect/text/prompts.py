@@ -114,4 +114,4 @@ def _text_of(entry: Mapping[str, Any]) -> str:
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else []
-    return "\n".join(str(one.get("text", "")) for one in parts if isinstance(one, Mapping))
+    return "\n".join(str(part.get("text", "")) for part in parts if isinstance(part, Mapping))

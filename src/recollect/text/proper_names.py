@@ -64,7 +64,7 @@ def names(prose: str) -> Iterator[Found]:
     at = 0
     for line in prose.splitlines(keepends=True):
         words = [_word(place, at) for place in _WORD.finditer(line)]
-        plain = any(not one.capital and one.folded not in STOP_WORDS for one in words)
+        plain = any(not word.capital and word.folded not in STOP_WORDS for word in words)
         heading = len(words) > 2 and not plain and not _SENTENCE.search(line)
         first = 0
         while first < len(words):
@@ -120,12 +120,12 @@ def _name(prose: str, words: Sequence[Word], first: int, end: int) -> Found | No
 
 def _known(chain: Sequence[Word], before: str) -> EntityType | None:
     """Return what a chain of capitalised words names, as far as the word lists know."""
-    first, single, whole = chain[0].folded, len(chain) == 1, " ".join(one.folded for one in chain)
+    first, single, whole = chain[0].folded, len(chain) == 1, " ".join(word.folded for word in chain)
     if before in _TITLES or (first in _TITLES and not single):
         return EntityType.PERSON
     if whole in WORDS["places"]:
         return EntityType.PLACE
-    if not single and any(one.folded in WORDS["organisations"] for one in chain):
+    if not single and any(word.folded in WORDS["organisations"] for word in chain):
         return EntityType.ORGANISATION
     if first in WORDS["given_names"] and not chain[0].loud and before not in ("the", "a", "an"):
         return EntityType.PERSON
@@ -135,19 +135,19 @@ def _known(chain: Sequence[Word], before: str) -> EntityType | None:
         return EntityType.THING
     if not (single and chain[0].loud):
         return None
-    if sum(one.isdigit() for one in whole) > 1:  # the number of a part or a model
+    if sum(character.isdigit() for character in whole) > 1:  # the number of a part or a model
         return EntityType.THING
     return EntityType.CONCEPT if len(whole) <= _LONGEST_ACRONYM else None
 
 
 def _likely(chain: Sequence[Word], before: str, after: str, opens: bool) -> EntityType | None:
     """Return what unknown capitalised words name: a person where words for people stand beside them, else a thing."""
-    single, pascal = len(chain) == 1, any(_PASCAL.match(one.text) for one in chain)
-    if len(chain[0].text) < 2 or all(one.loud for one in chain) or (single and opens and not pascal):
+    single, pascal = len(chain) == 1, any(_PASCAL.match(word.text) for word in chain)
+    if len(chain[0].text) < 2 or all(word.loud for word in chain) or (single and opens and not pascal):
         return None
     if single and _NATIONALITY.fullmatch(chain[0].folded):
         return None
     human = after in WORDS["person_verbs"] or (before in WORDS["before_person"] and not opens)
-    if human and not pascal and len(chain) < 4 and not any(one.loud or one.folded in _PRODUCTS for one in chain):
+    if human and not pascal and len(chain) < 4 and not any(word.loud or word.folded in _PRODUCTS for word in chain):
         return EntityType.PERSON
     return EntityType.THING

@@ -23,8 +23,8 @@ def table() -> Mapping[str, tuple[str, ...]]:
     rows = tomllib.loads(Path(__file__).with_name("short_forms.toml").read_text(encoding="utf-8"))
     found: dict[str, dict[str, None]] = defaultdict(dict)
     for short, long_forms in rows.items():
-        for one in long_forms:
-            found[short][one] = found[one][short] = None
+        for long_form in long_forms:
+            found[short][long_form] = found[long_form][short] = None
     return {form: tuple(others) for form, others in found.items()}
 
 

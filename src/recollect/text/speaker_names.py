@@ -27,7 +27,7 @@ def name_words(text: str) -> frozenset[str]:
 
 def named_speakers(words: frozenset[str], speakers: Iterable[str]) -> frozenset[str]:
     """Return those of `speakers` who have one of a query's `name_words` in their name."""
-    return frozenset(one for one in speakers if words & name_words(one))
+    return frozenset(speaker for speaker in speakers if words & name_words(speaker))
 
 
 def without_names(query: str, names: Iterable[str]) -> str:

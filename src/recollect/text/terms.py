@@ -57,8 +57,8 @@ def forms(word: str) -> tuple[str, ...]:
     """Return the likely words of the same stem, the word itself first: paint, paints, painted, painting."""
     base = stem(word)
     bases = (base, base[:-1] + "y", base + base[-1], base[:-1]) if base and base.isascii() else ()
-    likely = dict.fromkeys([word, *(one + ending for one in bases for ending in _ENDINGS)])
-    return tuple(one for one in likely if stem(one) == base)
+    likely = dict.fromkeys([word, *(start + ending for start in bases for ending in _ENDINGS)])
+    return tuple(form for form in likely if stem(form) == base)
 
 
 def contracted_negations(text: str) -> list[str]:
@@ -86,7 +86,7 @@ def parts(text: str) -> list[str]:
     for word in _WORD.findall(text if text.isascii() else unicodedata.normalize("NFC", orderly(text))):
         if len(word) <= LONGEST_WORD and len(places := list(_PARTS.finditer(_shape(word)))) > 1:
             inner = (word[place.start() : place.end()] for place in places)
-            found += [one for one in inner if one.isascii() or not writing_systems.is_dense(one)]
+            found += [part for part in inner if part.isascii() or not writing_systems.is_dense(part)]
     return found
 
 
@@ -94,7 +94,9 @@ def _shape(word: str) -> str:
     """Show a name in ASCII letters, so that Größe is one word and über is as small as uber."""
     if word.isascii():
         return word
-    return "".join(one if one.isascii() else "A" if one.isupper() else "a" if one.islower() else "字" for one in word)
+    return "".join(
+        char if char.isascii() else "A" if char.isupper() else "a" if char.islower() else "字" for char in word
+    )
 
 
 def vocabulary(texts: Iterable[str]) -> frozenset[str]:
@@ -130,15 +132,15 @@ def _in_other_words(draft: Draft | Memory) -> Iterator[str]:
     """Yield the layers that hold a word the content does not; one made from the content holds none."""
     content = " ".join(draft.content.split())
     layers = (" ".join(layer.split()).removesuffix("…") for layer in (draft.abstract, draft.overview) if layer)
-    given = [layer for layer in layers if layer not in content]
-    known = vocabulary([content]) if given else frozenset()
-    yield from (layer for layer in given if vocabulary([layer]) - known)
+    layers_beside = [layer for layer in layers if layer not in content]
+    known = vocabulary([content]) if layers_beside else frozenset()
+    yield from (layer for layer in layers_beside if vocabulary([layer]) - known)
 
 
-def keywords_and_words(one: Draft | Memory, title: str = "") -> tuple[str, frozenset[str]]:
+def keywords_and_words(memory: Draft | Memory, title: str = "") -> tuple[str, frozenset[str]]:
     """Return the keywords and the vocabulary of a memory that has this title."""
-    labels = keywords(one, title)
-    return labels, vocabulary([one.content, title or one.title or "", one.subtitle or "", labels])
+    labels = keywords(memory, title)
+    return labels, vocabulary([memory.content, title or memory.title or "", memory.subtitle or "", labels])
 
 
 def _unseen(text: str) -> Iterator[str]:
@@ -173,9 +175,9 @@ def topic_words(text: str) -> frozenset[str]:
     return frozenset(stem(word) for word in vocabulary([text]) if word not in STOP_WORDS and not word.isdigit())
 
 
-def jaccard(one: AbstractSet[str], other: AbstractSet[str]) -> float:
+def jaccard(words: AbstractSet[str], other: AbstractSet[str]) -> float:
     """Return the share (0–1) of the words of either set that are in both; 0 where there are none."""
-    return len(one & other) / len(one | other) if one and other else 0.0
+    return len(words & other) / len(words | other) if words and other else 0.0
 
 
 def spellings(texts: Iterable[str]) -> dict[str, str]:

@@ -16,8 +16,8 @@ from itertools import groupby, pairwise
 from recollect.text.normalization import orderly
 
 _BLOCKS = (*range(0x483, 0x1D00), *range(0x302A, 0x30FF), *range(0xA66F, 0xAC00))  # where marks belong to words
-_MARKS = [one for one in _BLOCKS if unicodedata.category(chr(one)).startswith("M")]
-_RUNS = [[one for _, one in run] for _, run in groupby(enumerate(_MARKS), lambda place: place[1] - place[0])]
+_MARKS = [code for code in _BLOCKS if unicodedata.category(chr(code)).startswith("M")]
+_RUNS = [[code for _, code in run] for _, run in groupby(enumerate(_MARKS), lambda place: place[1] - place[0])]
 _MARK = "".join(f"{chr(run[0])}-{chr(run[-1])}" for run in _RUNS)
 
 _HAN = "\u3005-\u3007\u3021-\u3029\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -26,7 +26,9 @@ _KATAKANA = "\u3099\u309a\u30a1-\u30fa\u30fc-\u30ff\u31f0-\u31ff"
 _HANGUL = "\u1100-\u11ff\u3131-\u318e\ua960-\ua97c\uac00-\ud7fb"
 _SOUTHERN = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\ua9e0-\ua9ff\uaa60-\uaadf"
 _DENSE = re.compile(
-    "(" + "|".join(f"[{one}]+" for one in (_HAN, _KATAKANA, _HIRAGANA, _HANGUL, "\u3100-\u312f", _SOUTHERN)) + ")"
+    "("
+    + "|".join(f"[{letters}]+" for letters in (_HAN, _KATAKANA, _HIRAGANA, _HANGUL, "\u3100-\u312f", _SOUTHERN))
+    + ")"
 )
 _KANA = re.compile(f"[{_HIRAGANA}]+")
 _WORD = re.compile(rf"\w[\w{_MARK}]*")
@@ -100,29 +102,29 @@ def certainty(word: str, known: bool) -> float:
 
 def emoji(text: str) -> tuple[str, ...]:
     """Return the words for the emoji in `text`: rocket for 🚀, and for a flag the flag itself too."""
-    return () if text.isascii() else tuple(word for one in _EMOJI.findall(text) for word in _emoji_words(one))
+    return () if text.isascii() else tuple(word for sign in _EMOJI.findall(text) for word in _emoji_words(sign))
 
 
 def in_words(text: str) -> str:
     """Return `text` for a model that knows neither emoji nor half width: 🚀 is rocket, ﾃﾞｰﾀ is データ."""
     if text.isascii():
         return text
-    named = _EMOJI.sub(lambda one: f" {' '.join(word for word in _emoji_words(one[0]) if word.isascii())} ", text)
+    named = _EMOJI.sub(lambda match: f" {' '.join(word for word in _emoji_words(match[0]) if word.isascii())} ", text)
     return unicodedata.normalize("NFKC", orderly(text if named == text else " ".join(named.split())))
 
 
 @lru_cache(maxsize=5_000)
-def _emoji_words(one: str) -> tuple[str, ...]:
-    if one[0] >= _FLAG and len(one) == 2:
-        return "flag", one
-    name = unicodedata.name(one, "").lower().replace("-", " ").split()
-    return tuple(word for word in name if word not in _EMOJI_FILLERS) or tuple(name) or (one,)
+def _emoji_words(sign: str) -> tuple[str, ...]:
+    if sign[0] >= _FLAG and len(sign) == 2:
+        return "flag", sign
+    name = unicodedata.name(sign, "").lower().replace("-", " ").split()
+    return tuple(word for word in name if word not in _EMOJI_FILLERS) or tuple(name) or (sign,)
 
 
 def is_latin(text: str) -> bool:
     """Say whether any letter of `text` is a Latin one, or none of it is a letter."""
-    letters = "" if text.isascii() else [one for one in text if one.isalpha()]
-    return not letters or any(unicodedata.name(one, "").startswith("LATIN") for one in letters)
+    letters = "" if text.isascii() else [character for character in text if character.isalpha()]
+    return not letters or any(unicodedata.name(letter, "").startswith("LATIN") for letter in letters)
 
 
 def cut(text: str, columns: int) -> str:

@@ -40,7 +40,7 @@ def _branch(mapping: dict[str, Any], last: object) -> list[tuple[str, dict[str, 
     nodes = {number: node for number, node in mapping.items() if isinstance(node, dict)}
     if last not in nodes:
         parents = {node.get("parent") for node in nodes.values() if isinstance(node.get("parent"), str)}
-        last = max((one for one in nodes if one not in parents), key=lambda one: _made(nodes[one]), default=None)
+        last = max((name for name in nodes if name not in parents), key=lambda name: _made(nodes[name]), default=None)
     found: dict[str, dict[str, Any]] = {}
     while isinstance(last, str) and last in nodes and last not in found:
         found[last] = nodes[last]
@@ -67,5 +67,5 @@ def _chatgpt_text(content: object) -> str:
     if not isinstance(content, dict) or content.get("content_type") not in _SPOKEN:
         return ""
     parts = content.get("parts")
-    said = [one.strip() for one in parts if isinstance(one, str)] if isinstance(parts, list) else []
-    return "\n\n".join(filter(None, said))
+    texts = [part.strip() for part in parts if isinstance(part, str)] if isinstance(parts, list) else []
+    return "\n\n".join(filter(None, texts))

@@ -34,18 +34,18 @@ def read_claude_code(source: BinaryIO, name: str, outside_of: Outside | None = N
         talk = sessions.setdefault(session, Conversation("claude-code", session, outside_of=outside_of))
         talk.folder = str(line.get("cwd") or talk.folder)
         talk.project = PurePath(talk.folder or talk.project).name
-        blocks = [one for one in _listed(message.get("content")) if isinstance(one, dict)]
+        blocks = [block for block in _listed(message.get("content")) if isinstance(block, dict)]
         text = REMINDER.sub(gap, text_of(message.get("content"), "text")).strip()
         number = str(line.get("uuid") or where.rpartition(":")[2])
         marked = any(line.get(mark) for mark in MARKS)
         if text and not marked and not text.startswith(BY_CLAUDE) and number not in seen:
             seen.add(number)
-            typed = speaker == ASSISTANT or (_typed(line, text) and not any(_answers(one) for one in blocks))
+            typed = speaker == ASSISTANT or (_typed(line, text) and not any(_answers(block) for block in blocks))
             origin = talk.speaks(speaker, where) if typed else None
             yield from talk.message(number, speaker, text, line.get("timestamp"), where, origin)
-        for one in blocks:
-            if str(one.get("type")).endswith("tool_use"):
-                talk.use(one.get("name"), one.get("input"))
+        for block in blocks:
+            if str(block.get("type")).endswith("tool_use"):
+                talk.use(block.get("name"), block.get("input"))
 
     return items_of(lines(source, name), item)
 

@@ -28,14 +28,14 @@ def _claude_messages(found: dict[str, Any], where: str) -> Iterator[ImportItem]:
         raise Unreadable("It is no conversation: it has no `chat_messages`.")
     session, title = str(found.get("uuid") or where), str(found.get("name") or "")
     talk = Conversation("claude", session, title, scope=Scope.PERSONAL)
-    for number, one in enumerate(messages, 1):
-        speaker = SPEAKERS.get(str(one.get("sender"))) if isinstance(one, dict) else None
+    for number, message in enumerate(messages, 1):
+        speaker = SPEAKERS.get(str(message.get("sender"))) if isinstance(message, dict) else None
         if speaker is None:
             continue
-        plain = one.get("text")
-        text = text_of(one.get("content"), "text") or (plain.strip() if isinstance(plain, str) else "")
+        plain = message.get("text")
+        text = text_of(message.get("content"), "text") or (plain.strip() if isinstance(plain, str) else "")
         if text:
-            yield from talk.message(one.get("uuid") or number, speaker, text, one.get("created_at"), where)
+            yield from talk.message(message.get("uuid") or number, speaker, text, message.get("created_at"), where)
 
 
 def _noted(found: dict[str, Any], where: str) -> Iterator[ImportItem]:

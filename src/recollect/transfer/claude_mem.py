@@ -53,11 +53,11 @@ def _common(row: dict[str, Any]) -> dict[str, Any]:
 
 def _observation(row: dict[str, Any]) -> dict[str, Any]:
     body = [text_in(row, "narrative") or text_in(row, "text")]
-    body += [f"- {one}" for one in texts_in(row.get("facts"))]
+    body += [f"- {fact}" for fact in texts_in(row.get("facts"))]
     title, subtitle = text_in(row, "title"), text_in(row, "subtitle")
     named, concepts = text_in(row, "type").lower(), texts_in(row.get("concepts"))
-    known = [one for one in concepts if one in set(Concept)]
-    other = [one for one in (named, *concepts) if one not in set(ObservationType) | set(Concept)]
+    known = [concept for concept in concepts if concept in set(Concept)]
+    other = [label for label in (named, *concepts) if label not in set(ObservationType) | set(Concept)]
     return {
         "content": ("\n".join(filter(None, body)) or "\n".join(filter(None, (title, subtitle))))[:MAX_CONTENT],
         "key": _key(row, "observation"),
@@ -71,10 +71,10 @@ def _observation(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _summary(row: dict[str, Any]) -> dict[str, Any]:
-    parts = ((one, text_in(row, one)) for one in _PARTS)
-    said = [f"{one.replace('_', ' ').capitalize()}: {text}" for one, text in parts if text]
+    parts = ((part, text_in(row, part)) for part in _PARTS)
+    lines = [f"{part.replace('_', ' ').capitalize()}: {text}" for part, text in parts if text]
     return {
-        "content": "\n".join(said)[:MAX_CONTENT],
+        "content": "\n".join(lines)[:MAX_CONTENT],
         "key": _key(row, "summary"),
         "type": str(ObservationType.SESSION_SUMMARY),
         "files_modified": texts_in(row.get("files_edited")),

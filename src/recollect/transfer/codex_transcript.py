@@ -55,8 +55,8 @@ def read_codex(source: BinaryIO, name: str, outside_of: Outside | None = None) -
 
 def _codex_use(call: dict[str, Any]) -> tuple[object, object]:
     """Return the name of the tool that Codex called, and what that was given."""
-    given = call.get("arguments") or call.get("input") or call.get("action")
-    if isinstance(given, str) and given.startswith("{"):
-        given = parsed(given.encode())
+    arguments = call.get("arguments") or call.get("input") or call.get("action")
+    if isinstance(arguments, str) and arguments.startswith("{"):
+        arguments = parsed(arguments.encode())
     name = call.get("name") or str(call["type"]).removesuffix("_call")
-    return name, {"input": given} if isinstance(given, str) else given
+    return name, {"input": arguments} if isinstance(arguments, str) else arguments

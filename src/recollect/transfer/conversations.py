@@ -65,11 +65,11 @@ class Conversation:
             return Origin(said_by=SaidBy.WEB, came_from=self.outside)
         return Origin(said_by=SaidBy.REPORT, came_from=where)
 
-    def use(self, tool: object, given: object) -> None:
+    def use(self, tool: object, arguments: object) -> None:
         """Note that the assistant has used a tool."""
         if self.outside_of is not None:
             self.outside = self.outside_of(
-                str(tool), given if isinstance(given, dict) else {}, self.folder, self.outside
+                str(tool), arguments if isinstance(arguments, dict) else {}, self.folder, self.outside
             )
 
     def message(
@@ -101,5 +101,5 @@ def text_of(blocks: object, *kinds: str) -> str:
     if isinstance(blocks, str):
         return blocks.strip()
     parts = blocks if isinstance(blocks, list) else []
-    said = (one.get("text") for one in parts if isinstance(one, dict) and one.get("type") in kinds)
-    return "\n\n".join(text.strip() for text in said if isinstance(text, str) and text.strip())
+    texts = (part.get("text") for part in parts if isinstance(part, dict) and part.get("type") in kinds)
+    return "\n\n".join(text.strip() for text in texts if isinstance(text, str) and text.strip())

@@ -33,7 +33,7 @@ def export_page(app: App, request: ExportPage, caller: Caller) -> Page:
     with app.records.snapshot():
         header = [_header(app, request, view, caller)] if request.after == _FIRST else []
         found = reads[part](view, int(number), _LINES_A_PAGE)
-    lines = (line_of(part, one) for one in found)
+    lines = (line_of(part, record) for record in found)
     after = f"{part}:{found[-1].id}" if len(found) == _LINES_A_PAGE else _NEXT[part]
     return Page((*header, *lines), after, reader.take_unreadable())
 
@@ -72,5 +72,5 @@ def _left_out(app: App, view: View, caller: Caller) -> dict[str, int]:
         for level, stored in levels.items()
         if stored not in view.sensitivities
     }
-    counts = {str(level): app.export_reader.counts(one).get("memories", 0) for level, one in views.items()}
+    counts = {str(level): app.export_reader.counts(view).get("memories", 0) for level, view in views.items()}
     return {level: count for level, count in counts.items() if count}

@@ -164,12 +164,12 @@ def detect(name: str, head: bytes, tables: frozenset[str] = frozenset()) -> Impo
     begins = FileHead(
         name=name,
         first=first,
-        names=frozenset(one.decode().lower() for one, _ in found),
-        texts=frozenset(one.decode().lower() for one, quote in found if quote),
+        names=frozenset(string.decode().lower() for string, _ in found),
+        texts=frozenset(string.decode().lower() for string, quote in found if quote),
         is_list=text.startswith(b"["),
         tables=tables,
     )
-    return next((one for one, format in FORMATS.items() if format.fits(begins)), None)
+    return next((name for name, format in FORMATS.items() if format.fits(begins)), None)
 
 
 def _first_object(lines: Iterable[bytes]) -> dict[str, Any]:
@@ -193,7 +193,7 @@ def members_of(path: Path) -> Sequence[str]:
         archive = path.suffix.lower() == _ARCHIVE or source.read(len(_PACKED[0])) == _PACKED[0]
         with _sound(path):
             found = ZipFile(cast(IO[bytes], source)).namelist() if archive else []
-    return [one for one in found if _IN_ARCHIVE.fullmatch(one)] or [""]
+    return [member for member in found if _IN_ARCHIVE.fullmatch(member)] or [""]
 
 
 def recognised(path: Path, chosen: ImportFormat | None, member: str = "") -> Recognised:

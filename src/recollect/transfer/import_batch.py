@@ -48,7 +48,7 @@ Placed = tuple[int, ImportItem]
 def import_batch(app: App, request: ImportBatch, caller: Caller, *, request_id: str = "") -> Imported:
     """Import a batch of memories and facts; what cannot be written is counted and reported with its place."""
     batch = _Batch(app, request, caller, request_id)
-    for kind, items in groupby(enumerate(request.items), key=lambda one: one[1].kind):
+    for kind, items in groupby(enumerate(request.items), key=lambda placed: placed[1].kind):
         write = batch.memories if kind is ItemKind.MEMORY else batch.facts
         write(list(items))
     if not request.dry_run:
@@ -84,7 +84,7 @@ class _Batch:
 
     def facts(self, items: Sequence[Placed]) -> None:
         """Write facts that are not there yet, and that those which are hold no more."""
-        checked = [(place, *one) for place, item in items if (one := self._checks.fact(place, item)) is not None]
+        checked = [(place, *passed) for place, item in items if (passed := self._checks.fact(place, item)) is not None]
         with self._importing(*(cleared.value.sensitivity for _, _, cleared in checked)) as namespaces:
             for place, namespace, cleared in checked:
                 writing, fact = namespaces[namespace], cleared.value
@@ -100,9 +100,9 @@ class _Batch:
         if not links:
             return
         with self._importing() as namespaces:
-            refused = [one for one in links if not any(writing.link(one) for writing in namespaces.values())]
+            refused = [link for link in links if not any(writing.link(link) for writing in namespaces.values())]
         why = "It cannot give way to the memory that the file names; it stays out of recall until it is restored."
-        self.report.problems += [Problem(one.where, why) for one in refused]
+        self.report.problems += [Problem(link.where, why) for link in refused]
 
     def compare(self, files: Sequence[FileSections]) -> None:
         """Tell which sections of files were there once and are not any more."""
@@ -111,14 +111,14 @@ class _Batch:
         namespace = self._caller.namespace(self._request.scope or Scope.PROJECT)
         levels = levels_with(self._request)
         with self._app.records.writing(self._caller.writable(namespace), self._caller.user, levels) as transaction:
-            found = transaction.keys_with_prefixes(one.prefix for one in files)
-            gone = [sorted(found[one.prefix].keys() - one.keys) for one in files]
+            found = transaction.keys_with_prefixes(sections.prefix for sections in files)
+            gone = [sorted(found[sections.prefix].keys() - sections.keys) for sections in files]
             if hides := self._request.in_step and not self._request.dry_run:
-                for one, keys in zip(files, gone, strict=True):
+                for sections, keys in zip(files, gone, strict=True):
                     for key in keys:
-                        transaction.hide(found[one.prefix][key])
-        for one, keys in zip(files, gone, strict=True):
-            self._tell_gone(one, {key: found[one.prefix][key] for key in keys}, hidden=hides)
+                        transaction.hide(found[sections.prefix][key])
+        for sections, keys in zip(files, gone, strict=True):
+            self._tell_gone(sections, {key: found[sections.prefix][key] for key in keys}, hidden=hides)
 
     def _tell_gone(self, sections: FileSections, gone: Mapping[str, int], *, hidden: bool) -> None:
         become = "is hidden; `undo` brings it back" if hidden else "stays"
@@ -127,7 +127,7 @@ class _Batch:
         if len(gone) > _LISTED:
             became = "are hidden" if hidden else "stay"
             why.append(f"{len(gone) - _LISTED} more sections are not in the file any more; their memories {became}.")
-        self.report.problems += [Problem(sections.where, one) for one in why]
+        self.report.problems += [Problem(sections.where, reason) for reason in why]
 
     def journal_refusals(self) -> None:
         """Journal what the gate refused: the fields and the kinds, never a value."""
@@ -149,7 +149,7 @@ class _Batch:
     def _runs(self, items: Sequence[Placed], size: int = TRANSACTION_MEMORIES) -> Iterator[list[CheckedMemory]]:
         for start in range(0, len(items), size):
             part = items[start : start + size]
-            yield [one for placed in part if (one := self._checks.memory(*placed)) is not None]
+            yield [checked for placed in part if (checked := self._checks.memory(*placed)) is not None]
 
     def _model_is_ready(self) -> bool:
         """Wait for the model; where there is none, what is written is embedded as soon as there is one."""
@@ -162,19 +162,19 @@ class _Batch:
     def _embedded(self, run: Sequence[CheckedMemory], *, ready: bool) -> ChunksByHash:
         """Embed what is neither here yet nor kept out of sight; without a model there is None for it."""
         fresh: dict[str, str] = {}
-        for namespace in {one.namespace for one in run}:
-            mine = [one for one in run if one.namespace == namespace and not one.record.hidden]
-            levels = {owned(one.record.sensitivity, self._caller.user) for one in mine}
-            known = self._app.records.known_hashes(namespace, {one.content_hash for one in mine}, tuple(levels))
-            fresh |= {one.content_hash: one.record.content for one in mine if one.content_hash not in known}
+        for namespace in {memory.namespace for memory in run}:
+            mine = [memory for memory in run if memory.namespace == namespace and not memory.record.hidden]
+            levels = {owned(memory.record.sensitivity, self._caller.user) for memory in mine}
+            known = self._app.records.known_hashes(namespace, {memory.content_hash for memory in mine}, tuple(levels))
+            fresh |= {memory.content_hash: memory.record.content for memory in mine if memory.content_hash not in known}
         if not ready:
             return dict.fromkeys(fresh)
         return dict(zip(fresh, chunks_of_each(self._app.embedder, list(fresh.values())), strict=True))
 
     def _write(self, run: Sequence[CheckedMemory], chunks: ChunksByHash) -> None:
         """Write a run in one transaction and in its order, so that memories can keep their ids."""
-        with self._importing(*(one.record.sensitivity for one in run)) as namespaces:
-            for namespace, some in groupby(run, key=lambda one: one.namespace):
+        with self._importing(*(memory.record.sensitivity for memory in run)) as namespaces:
+            for namespace, some in groupby(run, key=lambda memory: memory.namespace):
                 importing = NamespaceImport(
                     self._app,
                     self._caller,
@@ -186,7 +186,7 @@ class _Batch:
                     self._request.in_step,
                 )
                 importing.write(list(some))
-            self._as_first_told(namespaces, [one.place for one in run])
+            self._as_first_told(namespaces, [memory.place for memory in run])
 
     def _as_first_told(self, namespaces: Mapping[str, Writing], places: Sequence[int]) -> None:
         """Keep what became of these items, in their transaction; where that was kept before, it is told again."""
@@ -197,8 +197,8 @@ class _Batch:
         if before := writing.previous_outcome(_NAME, part):
             self.report.outcomes |= {int(place): outcome for place, outcome in json.loads(before.notes[0]).items()}
             return
-        told = {place: self.report.outcomes[place] for place in places if place in self.report.outcomes}
-        writing.record_outcome(_NAME, part, Outcome(WriteStatus.STORED, str(places[0] + 1), (json.dumps(told),)))
+        outcomes = {place: self.report.outcomes[place] for place in places if place in self.report.outcomes}
+        writing.record_outcome(_NAME, part, Outcome(WriteStatus.STORED, str(places[0] + 1), (json.dumps(outcomes),)))
 
     def _importing(self, *named: Sensitivity | None) -> AbstractContextManager[Mapping[str, Writing]]:
         """Open one transaction on all namespaces that the caller may write, for the levels let in and those `named`."""

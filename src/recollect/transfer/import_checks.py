@@ -105,9 +105,9 @@ class Checks:
         found = self._checked(MemoryRecord, fields, place, item)
         if found is None:
             return None
-        namespace, cleared, said = found
+        namespace, cleared, original = found
         content_hash = hashlib.sha256(cleared.value.content.encode()).hexdigest()
-        return CheckedMemory(place, namespace, cleared, content_hash, said, item.former_key, item.former_hash)
+        return CheckedMemory(place, namespace, cleared, content_hash, original, item.former_key, item.former_hash)
 
     def fact(self, place: int, item: ImportItem) -> tuple[str, Cleared[FactRecord]] | None:
         """Return a fact to be written and its namespace, or note why there is none."""
@@ -144,7 +144,7 @@ class Checks:
         level = strictest(record.sensitivity or Sensitivity.PUBLIC, self.request.sensitivity)
         return record.model_copy(update={"sensitivity": level})
 
-    def _marked(self, record: R, said: Origin | None) -> R:
+    def _marked(self, record: R, stated: Origin | None) -> R:
         """Let nobody but the importer be the author; what else a file says of author and origin is a claim, in a tag.
 
         What names the importer comes back as it was, where they say that it is their own export. A file of a project
@@ -152,7 +152,7 @@ class Checks:
         """
         if self.request.own and record.author == self.caller.user:
             return record
-        stamp = said or Origin(said_by=SaidBy.IMPORT, came_from=record.origin[:MAX_NAME])
+        stamp = stated or Origin(said_by=SaidBy.IMPORT, came_from=record.origin[:MAX_NAME])
         if stamp.said_by is SaidBy.FILE and record.scope is not Scope.PROJECT:
             stamp = Origin(said_by=SaidBy.IMPORT, came_from=stamp.came_from)
         origin: dict[str, Any] = {"said_by": stamp.said_by, "came_from": stamp.came_from or None}
@@ -164,15 +164,17 @@ class Checks:
         marked: dict[str, Any] = {
             "trust": min(record.trust, MOST_TRUST[stamp.said_by]),
             "source": Source.IMPORT,
-            "review": APPROVED if self._is_vouched_for(record, said) else None,
+            "review": APPROVED if self._is_vouched_for(record, stated) else None,
         } | origin
         if record.author is not None:
             marked["author"] = self.caller.user
         if claims:
-            marked["tags"] = (*record.tags[:_MOST_TAGS], *(one[:MAX_NAME] for one in claims))
-        return record.model_copy(update={name: one for name, one in marked.items() if one != getattr(record, name)})
+            marked["tags"] = (*record.tags[:_MOST_TAGS], *(claim[:MAX_NAME] for claim in claims))
+        return record.model_copy(
+            update={name: value for name, value in marked.items() if value != getattr(record, name)}
+        )
 
-    def _is_vouched_for(self, record: MemoryRecord, said: Origin | None) -> bool:
+    def _is_vouched_for(self, record: MemoryRecord, stated: Origin | None) -> bool:
         """Say whether the importer calls the file their own, and a memory in it names nobody else as its speaker."""
         others = record.author is not None or record.said_by is not None or record.speaker not in (None, USER)
-        return self.request.own and said is None and not others
+        return self.request.own and stated is None and not others

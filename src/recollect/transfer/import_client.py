@@ -73,21 +73,21 @@ class FileImport:
 
     def tell(self, problems: Iterable[Problem]) -> None:
         """Keep the first problems, and count the others."""
-        for one in problems:
+        for problem in problems:
             if len(self.problems) < _MOST_PROBLEMS:
-                self.problems.append(one)
+                self.problems.append(problem)
             else:
                 self._untold += 1
 
-    def accepts(self, one: ImportItem, scope: object) -> bool:
+    def accepts(self, item: ImportItem, scope: object) -> bool:
         """Note what an item says about others, and say whether it is to be sent; `scope` is the one chosen for all."""
-        if one.kind is ItemKind.MEMORY:
-            if self._repeats_key(one, scope):
+        if item.kind is ItemKind.MEMORY:
+            if self._repeats_key(item, scope):
                 self.counts["failed"] += 1
-                self.tell([Problem(one.where, "Its key is that of an earlier memory in the file.")])
+                self.tell([Problem(item.where, "Its key is that of an earlier memory in the file.")])
                 return False
-            self._note_links(one)
-        if (level := str(one.fields.get("sensitivity")).strip().lower()) in ("private", "secret"):
+            self._note_links(item)
+        if (level := str(item.fields.get("sensitivity")).strip().lower()) in ("private", "secret"):
             self.let_in[f"allow_{level}"] = True
         return True
 
@@ -95,32 +95,32 @@ class FileImport:
         """Return which memory gave way to which, but for ids that two memories of the file have."""
         found = []
         for where, named in self.links:
-            here = {name: self.ids[one] for name, one in named.items() if self.uses_of_id[one] == 1 and one in self.ids}
+            here = {name: self.ids[id] for name, id in named.items() if self.uses_of_id[id] == 1 and id in self.ids}
             if "id" in here and len(here) > 1:
                 found.append(MemoryLink(where=where, **here))
         return found
 
-    def _repeats_key(self, one: ImportItem, scope: object) -> bool:
+    def _repeats_key(self, item: ImportItem, scope: object) -> bool:
         """Say whether the key was in the file before: only one of the two can be that memory."""
-        key = one.fields.get("key")
+        key = item.fields.get("key")
         if not isinstance(key, str) or not key.strip():
             return False
-        place = scope or one.fields.get("scope") or Scope.PROJECT
-        level = one.fields.get("sensitivity") or Sensitivity.PUBLIC
+        place = scope or item.fields.get("scope") or Scope.PROJECT
+        level = item.fields.get("sensitivity") or Sensitivity.PUBLIC
         own = (str(place).strip().lower(), str(level).strip().lower(), key.strip())
         known = own in self._keys
         self._keys.add(own)
         return known
 
-    def _note_links(self, one: ImportItem) -> None:
-        named = {name: _id(one.fields.get(name)) for name in ("id", *_TARGETS)}
-        if any(one.fields.get(name) is not None for name in _TARGETS):
-            self.links.append((one.where, named))
+    def _note_links(self, item: ImportItem) -> None:
+        named = {name: _id(item.fields.get(name)) for name in ("id", *_TARGETS)}
+        if any(item.fields.get(name) is not None for name in _TARGETS):
+            self.links.append((item.where, named))
         if own := named["id"]:
             self.uses_of_id[own] += 1
             if self.uses_of_id[own] == 2:
                 why = "Its number is that of an earlier memory in the file: what either gave way to is not known."
-                self.tell([Problem(one.where, why)])
+                self.tell([Problem(item.where, why)])
 
 
 class Import:
@@ -172,8 +172,8 @@ class Import:
             progress(before, self._items)
         except RecollectError as error:
             if any(sum(file.counts.values()) for file in self.files):
-                told = f"{error} Before that: {self.total().message} Do the same again to go on from there."
-                error.args = (told, *error.args[1:])
+                message = f"{error} Before that: {self.total().message} Do the same again to go on from there."
+                error.args = (message, *error.args[1:])
             raise
 
     def total(self) -> Imported:
@@ -216,21 +216,21 @@ class Import:
             return found
         return ((_said_by(source.said_by, thing), read) for thing, read in found)
 
-    def _add(self, file: FileImport, one: ImportItem) -> bool:
+    def _add(self, file: FileImport, item: ImportItem) -> bool:
         """Let an item wait, and send those that wait when they are many; say whether some were sent."""
-        size = sum(len(value) for value in one.fields.values() if isinstance(value, str))
-        stated = one.kind is ItemKind.FACT and one.fields.get("memory_id") is not None
+        size = sum(len(value) for value in item.fields.values() if isinstance(value, str))
+        stated = item.kind is ItemKind.FACT and item.fields.get("memory_id") is not None
         count = len(self._memories) + len(self._facts)
         full = count == _BATCH_ITEMS or (count > 0 and self._characters + size > _BATCH_CHARACTERS)
         sent = self._make_room(file, full=full or (stated and bool(self._memories)))
-        waiting = self._memories if one.kind is ItemKind.MEMORY else self._facts
-        waiting.append(_Waiting(file, self._with_id_here(file, one)))
+        waiting = self._memories if item.kind is ItemKind.MEMORY else self._facts
+        waiting.append(_Waiting(file, self._with_id_here(file, item)))
         self._characters += size
         return sent
 
     def _make_room(self, file: FileImport, *, full: bool) -> bool:
         """Send what waits where it is much, or may see more or less than `file`, or has ids that are not its own."""
-        others = any(one.file is not file for one in self._memories[-1:]) and bool(file.uses_of_id)
+        others = any(last.file is not file for last in self._memories[-1:]) and bool(file.uses_of_id)
         turning = full or others or file.let_in != self._let_in
         if turning:
             self._flush()
@@ -246,9 +246,9 @@ class Import:
             return
         again = self._known(waiting)
         whole = [*again, *waiting]
-        parts = tuple(one for _, one in sections)
-        done = self._ask(items=tuple(one.item for one in whole), sections=parts, last=last)
-        self._count(whole, len(again), done, {one.where: file for file, one in sections})
+        parts = tuple(section for _, section in sections)
+        done = self._ask(items=tuple(entry.item for entry in whole), sections=parts, last=last)
+        self._count(whole, len(again), done, {section.where: file for file, section in sections})
         self._items += len(waiting)
         if self._stopping:
             raise KeyboardInterrupt
@@ -257,19 +257,19 @@ class Import:
         """Return what a dry run would have stored before and these repeat: it stores nothing, so that goes first."""
         if not self.dry_run:
             return []
-        return [one for one in waiting if _mark(one.item) in self._sent]
+        return [entry for entry in waiting if _mark(entry.item) in self._sent]
 
     def _ask(self, **parts: Any) -> Imported:
         return self._send(ImportBatch(**parts, **self._options | self._let_in))
 
     def _count(self, items: Sequence[_Waiting], known: int, done: Imported, sections: dict[str, FileImport]) -> None:
         """Tell each file what became of its items, but for the first, `known` ones, which were told before."""
-        files = {one.item.where: one.file for one in items} | sections
-        for one, outcome in list(zip(items, done.outcomes, strict=True))[known:]:
+        files = {entry.item.where: entry.file for entry in items} | sections
+        for entry, outcome in list(zip(items, done.outcomes, strict=True))[known:]:
             if outcome:
-                one.file.counts[outcome] += 1
+                entry.file.counts[outcome] += 1
             if self.dry_run and outcome in _WRITTEN:
-                self._sent.add(_mark(one.item))
+                self._sent.add(_mark(entry.item))
         for problem in done.problems:
             files[problem.where].tell([problem])
         for file in files.values():
@@ -278,13 +278,13 @@ class Import:
         self._refused_kinds.update(done.refused_kinds)
         self._waiting += done.waiting
 
-    def _with_id_here(self, file: FileImport, one: ImportItem) -> ImportItem:
+    def _with_id_here(self, file: FileImport, item: ImportItem) -> ImportItem:
         """Let a fact name its memory by the id it has here; in a dry run, where it has none, by no id."""
-        if one.kind is not ItemKind.FACT or one.fields.get("memory_id") is None:
-            return one
-        here = file.ids.get(_id(one.fields["memory_id"]))
+        if item.kind is not ItemKind.FACT or item.fields.get("memory_id") is None:
+            return item
+        here = file.ids.get(_id(item.fields["memory_id"]))
         memory_id = None if self.dry_run and here else str(here or _NOBODY)
-        return one.model_copy(update={"fields": one.fields | {"memory_id": memory_id}})
+        return item.model_copy(update={"fields": item.fields | {"memory_id": memory_id}})
 
 
 def _said_by(speaker: SaidBy, thing: ImportItem | Problem | FileSections) -> ImportItem | Problem | FileSections:
@@ -299,8 +299,8 @@ def _id(value: object) -> int:
     return value if type(value) is int else 0
 
 
-def _mark(one: ImportItem) -> bytes:
+def _mark(item: ImportItem) -> bytes:
     """Return what is the same for all items that a store takes for the same."""
-    values = [one.fields.get(name) for name in _COMPARED[one.kind]]
-    texts = [fold_part(part) if one.kind is ItemKind.FACT and isinstance(part, str) else str(part) for part in values]
-    return hashlib.sha256(json.dumps([one.kind, *texts]).encode()).digest()
+    values = [item.fields.get(name) for name in _COMPARED[item.kind]]
+    texts = [fold_part(part) if item.kind is ItemKind.FACT and isinstance(part, str) else str(part) for part in values]
+    return hashlib.sha256(json.dumps([item.kind, *texts]).encode()).digest()

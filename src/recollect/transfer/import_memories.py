@@ -49,45 +49,48 @@ class NamespaceImport:
         """Write each memory in its turn; the new ones together, as far as none of them is there twice."""
         self._load(some)
         taken: set[tuple[Sensitivity, str]] = set()
-        for one in some:
-            level = one.record.sensitivity
-            names = {(level, one.content_hash), *([(level, f"key:{one.record.key}")] if one.record.key else [])}
+        for memory in some:
+            level = memory.record.sensitivity
+            names = {
+                (level, memory.content_hash),
+                *([(level, f"key:{memory.record.key}")] if memory.record.key else []),
+            }
             if taken & names:
                 self._insert()
-                self._load([one])
-            old, by_key = self._stored_as(one)
+                self._load([memory])
+            old, by_key = self._stored_as(memory)
             if old is None:
-                self.waiting.append(one)
+                self.waiting.append(memory)
                 taken |= names
             else:
-                self._update(one, old, by_key=by_key)
+                self._update(memory, old, by_key=by_key)
         self._insert()
 
     def _load(self, some: Iterable[CheckedMemory]) -> None:
         """Read what is there of these as it is now; what is known of others stays known."""
         wanted = list(some)
-        keys = {key for one in wanted for key in (one.record.key, one.former_key) if key}
+        keys = {key for memory in wanted for key in (memory.record.key, memory.former_key) if key}
         found = self.writing.find(
-            keys, {text for one in wanted for text in (one.content_hash, one.former_hash) if text}
+            keys, {text for memory in wanted for text in (memory.content_hash, memory.former_hash) if text}
         )
-        self.stored.update((one.id, one) for one in found)
+        self.stored.update((memory.id, memory) for memory in found)
 
-    def _stored_as(self, one: CheckedMemory) -> tuple[Memory | None, bool]:
+    def _stored_as(self, memory: CheckedMemory) -> tuple[Memory | None, bool]:
         """Find the stored memory of this one: by key, text and time, or text; and whether the file may change it.
 
         Only what is stored at the level that the file says is looked at.
         """
-        record = one.record
+        record = memory.record
         alike = (old for old in self.stored.values() if old.sensitivity is record.sensitivity)
         stored = sorted(alike, key=lambda old: old.id)
         if record.key is not None and (named := next((old for old in stored if old.key == record.key), None)):
             return named, True
-        if one.former_key and (moved := next((old for old in stored if old.key == one.former_key), None)):
+        if memory.former_key and (moved := next((old for old in stored if old.key == memory.former_key), None)):
             return moved, True
-        same = [old for old in stored if old.content_hash == one.content_hash]
-        if record.id is not None and (known := self._same_time(one, same)) is not None:
+        same = [old for old in stored if old.content_hash == memory.content_hash]
+        if record.id is not None and (known := self._same_time(memory, same)) is not None:
             return known, True
-        former = (old for old in stored if one.former_hash and old.content_hash == one.former_hash)
+        former = (old for old in stored if memory.former_hash and old.content_hash == memory.former_hash)
         if (written_in := next((old for old in former if old.created_at == record.created_at), None)) is not None:
             return written_in, True
         if record.hidden:
@@ -95,22 +98,22 @@ class NamespaceImport:
         seen = (old for old in same if old.deleted_at is None and old.merged_into is None)
         return next((old for old in seen if record.key is None or old.key is None), None), False
 
-    def _same_time(self, one: CheckedMemory, same: Sequence[Memory]) -> Memory | None:
+    def _same_time(self, memory: CheckedMemory, same: Sequence[Memory]) -> Memory | None:
         """Find the memory of the same text and time that is merged as the file says, or was restored here since."""
-        record = one.record
+        record = memory.record
         matching = [old for old in same if old.created_at == record.created_at and old.key == record.key]
         alike = [old for old in matching if (old.merged_into is None) == (record.merged_into is None)]
         if not alike and record.merged_into is not None:
-            given = {here for _, here in self.report.ids}
-            alike = [old for old in matching if old.id not in given]
+            taken = {here for _, here in self.report.ids}
+            alike = [old for old in matching if old.id not in taken]
         return next(iter(alike), None)
 
-    def _update(self, one: CheckedMemory, old: Memory, *, by_key: bool) -> None:
+    def _update(self, memory: CheckedMemory, old: Memory, *, by_key: bool) -> None:
         """Bring a memory that is there up to what the file says, unless it was changed or hidden here since.
 
         The text that it had is kept as a hidden memory.
         """
-        record = one.record
+        record = memory.record
         if record.id is not None:
             self.report.ids.append((record.id, old.id))
         may_change = by_key or (record.key is not None and old.key is None)
@@ -119,73 +122,73 @@ class NamespaceImport:
         if self.in_step and by_key and old.deleted_at is not None and old.merged_into is None:
             hidden, passed = False, True
         newer_here = record.updated_at is not None and old.updated_at > record.updated_at
-        if not may_change or hidden or not (passed or (not newer_here and _differs(one, old))):
-            self._leave(one, old)
+        if not may_change or hidden or not (passed or (not newer_here and _differs(memory, old))):
+            self._leave(memory, old)
             return
         if outranks(old, origin_of(record)):
-            self.report.outcomes[one.place] = "unchanged"
+            self.report.outcomes[memory.place] = "unchanged"
             why = f"Memory {old.id} was said by {old.origin}, which an import does not replace."
             why += " Your own export does, with `--own`." if record.id is not None else ""
-            self.report.problems += [] if _same_text(one, old) else [Problem(record.origin, why)]
+            self.report.problems += [] if _same_text(memory, old) else [Problem(record.origin, why)]
             return
-        entry = self._entry(one, old).entry
+        entry = self._entry(memory, old).entry
         self.writing.update(old, entry, "update", revive=passed)
-        self._load([one])
-        self.report.outcomes[one.place] = "updated"
-        self._note_waiting(one, entry.review)
+        self._load([memory])
+        self.report.outcomes[memory.place] = "updated"
+        self._note_waiting(memory, entry.review)
 
-    def _leave(self, one: CheckedMemory, old: Memory) -> None:
+    def _leave(self, memory: CheckedMemory, old: Memory) -> None:
         """Leave a memory as it is; one that waits is approved where the importer calls the file it came from theirs."""
         hidden = old.deleted_at is not None or old.merged_into is not None
-        same_source = old.stamp.source == origin_of(one.record).source
-        approved = one.record.review == APPROVED and old.unapproved and same_source and not hidden
+        same_source = old.stamp.source == origin_of(memory.record).source
+        approved = memory.record.review == APPROVED and old.unapproved and same_source and not hidden
         if approved and not self.dry:
             self.writing.decide(old, APPROVED)
-        self.report.outcomes[one.place] = "updated" if approved else "unchanged"
-        self._note_waiting(one, APPROVED if approved or hidden else old.review)
+        self.report.outcomes[memory.place] = "updated" if approved else "unchanged"
+        self._note_waiting(memory, APPROVED if approved or hidden else old.review)
 
-    def _note_waiting(self, one: CheckedMemory, review: str | None) -> None:
+    def _note_waiting(self, memory: CheckedMemory, review: str | None) -> None:
         if review not in (None, APPROVED):
-            self.report.waiting.add(one.place)
+            self.report.waiting.add(memory.place)
 
     def _insert(self) -> None:
         waiting, self.waiting = self.waiting, []
         if not waiting:
             return
-        entries = [self._entry(one, None) for one in waiting]
+        entries = [self._entry(memory, None) for memory in waiting]
         ids = self.writing.insert_many(entries)
-        for one, entry in zip(waiting, entries, strict=True):
-            self._note_waiting(one, entry.entry.review)
-        self.report.outcomes |= dict.fromkeys((one.place for one in waiting), "new")
+        for memory, entry in zip(waiting, entries, strict=True):
+            self._note_waiting(memory, entry.entry.review)
+        self.report.outcomes |= dict.fromkeys((memory.place for memory in waiting), "new")
         pairs = zip(waiting, ids, strict=True)
-        self.report.ids += [(one.record.id, new) for one, new in pairs if one.record.id is not None]
+        self.report.ids += [(memory.record.id, new) for memory, new in pairs if memory.record.id is not None]
 
-    def _entry(self, one: CheckedMemory, old: Memory | None) -> ImportedMemory:
-        record, now = one.record, self.app.clock()
-        ready = PreparedDraft(one.cleared, one.content_hash, self._chunks_of(one, old))
-        said = origin_of(record)
-        entry = entry_for(self.app, ready, old, self.caller.user, said, self._review(record, said))
-        given = entry.given & (_DRAFT if old is None else _DRAFT - {"source"})
+    def _entry(self, memory: CheckedMemory, old: Memory | None) -> ImportedMemory:
+        record, now = memory.record, self.app.clock()
+        ready = PreparedDraft(memory.cleared, memory.content_hash, self._chunks_of(memory, old))
+        origin = origin_of(record)
+        entry = entry_for(self.app, ready, old, self.caller.user, origin, self._review(record, origin))
+        stated = entry.given & (_DRAFT if old is None else _DRAFT - {"source"})
         at = record.updated_at or record.created_at or now
-        told = record.id is not None or record.expires_at is not None
-        ends = record.expires_at if told else entry.expires_at
-        return ImportedMemory(replace(entry, given=given, at=at, expires_at=ends), one.cleared)
+        has_end = record.id is not None or record.expires_at is not None
+        ends = record.expires_at if has_end else entry.expires_at
+        return ImportedMemory(replace(entry, given=stated, at=at, expires_at=ends), memory.cleared)
 
-    def _review(self, record: MemoryRecord, said: Origin) -> str | None:
+    def _review(self, record: MemoryRecord, origin: Origin) -> str | None:
         """Return why a memory waits for a decision: what comes from outside does until its source is approved."""
-        if said.authority is not Authority.OUTSIDE or record.review is not None:
+        if origin.authority is not Authority.OUTSIDE or record.review is not None:
             return record.review
-        if said.source not in self.rules:
-            self.rules[said.source] = decided_of(self.app, self.namespace, said)
-        return APPROVED if self.rules[said.source] else NEW_SOURCE
+        if origin.source not in self.rules:
+            self.rules[origin.source] = decided_of(self.app, self.namespace, origin)
+        return APPROVED if self.rules[origin.source] else NEW_SOURCE
 
-    def _chunks_of(self, one: CheckedMemory, old: Memory | None) -> tuple[Chunk, ...] | None:
+    def _chunks_of(self, memory: CheckedMemory, old: Memory | None) -> tuple[Chunk, ...] | None:
         """Return the vectors; those of a text that was here, and is not now, are made at once."""
-        if self.dry or (old is None and one.record.hidden) or (old and old.content_hash == one.content_hash):
+        if self.dry or (old is None and memory.record.hidden) or (old and old.content_hash == memory.content_hash):
             return None
-        if one.content_hash in self.chunks:
-            return self.chunks[one.content_hash]
-        return chunks_of(self.app.embedder, one.record.content) if self.app.embedder.ready else None
+        if memory.content_hash in self.chunks:
+            return self.chunks[memory.content_hash]
+        return chunks_of(self.app.embedder, memory.record.content) if self.app.embedder.ready else None
 
 
 def origin_of(record: MemoryRecord | FactRecord) -> Origin:
@@ -196,20 +199,20 @@ def origin_of(record: MemoryRecord | FactRecord) -> Origin:
     return Origin(said_by=said_by, came_from=record.came_from or "")
 
 
-def _same_text(one: CheckedMemory, old: Memory) -> bool:
+def _same_text(memory: CheckedMemory, old: Memory) -> bool:
     """Say whether the file has the stored text, or has it as an export in Markdown shows it and nobody wrote in it."""
-    shown = one.former_hash == old.content_hash and shown_text(old.content) == shown_text(one.record.content)
-    return one.content_hash == old.content_hash or shown
+    shown = memory.former_hash == old.content_hash and shown_text(old.content) == shown_text(memory.record.content)
+    return memory.content_hash == old.content_hash or shown
 
 
-def _differs(one: CheckedMemory, old: Memory) -> bool:
+def _differs(memory: CheckedMemory, old: Memory) -> bool:
     """Say whether the file says anything else than what is stored; an export of ours says all there is to say.
 
     Where it names the author that is stored here, it is taken at its word.
     """
-    record = one.said if one.said.author == old.author else one.record
-    given = record.model_fields_set & _COMPARED
+    record = memory.said if memory.said.author == old.author else memory.record
+    compared = record.model_fields_set & _COMPARED
     # a text that says nothing and one that is absent are the same here
-    other = any((getattr(record, name) or None) != (getattr(old, name) or None) for name in given)
+    other = any((getattr(record, name) or None) != (getattr(old, name) or None) for name in compared)
     ends = record.id is not None and record.expires_at != old.expires_at
-    return not _same_text(one, old) or other or ends
+    return not _same_text(memory, old) or other or ends

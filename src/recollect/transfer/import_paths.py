@@ -84,8 +84,8 @@ def find_files(
     search = _Search(format, transcripts=transcripts, instructions=instructions)
     named = list(paths)
     for path in named:
-        for one in _expanded(path):
-            search.look_at(one)
+        for path_found in _expanded(path):
+            search.look_at(path_found)
     found = search.found
     if not found.files:
         passed = ", ".join(f"{count} {reason}" for reason, count in found.skipped.items())
@@ -118,7 +118,7 @@ def _expanded(path: Path) -> list[Path]:
     if os.path.lexists(whole) or not glob.has_magic(str(path)):
         return [whole]
     matched = glob.glob(str(whole), recursive=True)  # noqa: PTH207 - as a shell does, it passes over hidden files
-    return [Path(one) for one in sorted(matched)] or [whole]
+    return [Path(match) for match in sorted(matched)] or [whole]
 
 
 class _Search:
@@ -135,8 +135,8 @@ class _Search:
     def look_at(self, path: Path) -> None:
         """Take a named file, or what is in a named folder."""
         if path.is_dir():
-            for one in self._inside(path):
-                self._take_found(one)
+            for file in self._inside(path):
+                self._take_found(file)
             return
         try:
             for member in members_of(path):
@@ -157,15 +157,15 @@ class _Search:
             except OSError as error:
                 self._note_problem(here, "", f"{here} cannot be read: {error.strerror or error}.")
                 continue
-            if here != folder and _MARKERS & {one.name for one in there}:
+            if here != folder and _MARKERS & {entry.name for entry in there}:
                 self._skip(LIBRARIES)
                 continue
             below: list[Path] = []
-            for one in there:
-                path = Path(one.path)
-                if (reason := _unwanted(one, path.relative_to(folder))) is not None:
+            for entry in there:
+                path = Path(entry.path)
+                if (reason := _unwanted(entry, path.relative_to(folder))) is not None:
                     self._skip(reason)
-                elif one.is_dir(follow_symlinks=False):
+                elif entry.is_dir(follow_symlinks=False):
                     below.append(path)
                 else:
                     yield path
@@ -217,7 +217,7 @@ class _Search:
 
     def _note_problem(self, path: Path, member: str, why: str) -> None:
         name = f"{name_of(path)}/{member}" if member else name_of(path)
-        if all((one.path, one.member) != (path, member) for one in self.found.files):
+        if all((file.path, file.member) != (path, member) for file in self.found.files):
             self.found.files.append(FoundFile(path, name, None, 0, member, problem=why))
 
     def _skip(self, reason: str) -> None:

@@ -85,7 +85,7 @@ def speaker_of(path: Path, root: Path) -> SaidBy | None:
     for agent, names in OF_USER.items():
         if any(real == (agent.path / name).resolve() for name in names) and belongs_to_reader(real):
             return SaidBy.PERSON
-    inside = is_instruction(path) and any(real == one.resolve() for one in of_project(root))
+    inside = is_instruction(path) and any(real == file.resolve() for file in of_project(root))
     return SaidBy.FILE if inside else None
 
 

@@ -19,7 +19,7 @@ def read_documents(source: BinaryIO, name: str, *, fields_of: _FieldsOf) -> Iter
     """Yield a memory, made by `fields_of`, for each entry of the list in the document; raise `Unreadable` for none."""
     found = parsed(document(source))
     while isinstance(found, dict):
-        found = next((found[one] for one in _LISTS if one in found), found.get("data"))
+        found = next((found[name] for name in _LISTS if name in found), found.get("data"))
     if not isinstance(found, list):
         raise Unreadable("There is no list of memories in it.")
     entries = ((f"{name}, memory {number}", entry) for number, entry in enumerate(found, 1))
@@ -45,8 +45,10 @@ def of_mem0(entry: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of an entry of mem0."""
     held = entry.get("payload") or entry.get("source_payload")
     whole = (held if isinstance(held, dict) else {}) | set_only(entry)
-    content = next((whole[one] for one in ("memory", "content", "text", "data") if whole.get(one)), None)
-    owners = [f"{one}:{whole[f'{one}_id']}" for one in ("user", "agent", "run", "app") if whole.get(f"{one}_id")]
+    content = next((whole[name] for name in ("memory", "content", "text", "data") if whole.get(name)), None)
+    owners = [
+        f"{owner}:{whole[f'{owner}_id']}" for owner in ("user", "agent", "run", "app") if whole.get(f"{owner}_id")
+    ]
     number = whole.get("id")
     named = isinstance(number, str | int) and not isinstance(number, bool)
     fields = {"content": content, "tags": labels([*labels(whole.get("categories")), *owners])}
@@ -60,7 +62,7 @@ def of_mem0(entry: dict[str, Any]) -> dict[str, Any]:
 def _of_metadata(entry: dict[str, Any]) -> dict[str, Any]:
     """Take out of an entry's metadata what has a field here; the rest has no home and is left behind."""
     inner = _metadata(entry)
-    found: dict[str, Any] = {one: inner[one] for one in _TEXTS if isinstance(inner.get(one), str)}
+    found: dict[str, Any] = {name: inner[name] for name in _TEXTS if isinstance(inner.get(name), str)}
     weight = inner.get("importance")
     if isinstance(weight, int | float) and not isinstance(weight, bool) and 0 <= weight <= 1:
         found["importance"] = weight

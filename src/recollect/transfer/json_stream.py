@@ -45,9 +45,9 @@ def objects(source: BinaryIO, name: str, what: str) -> Iterator[tuple[str, Any]]
     bounded = _Bounded(source)
     above = 1 if head[start:].lstrip(_SPACE).startswith(b"[") else 0
     try:
-        for number, one in enumerate(_values(bounded, above), 1):
+        for number, value in enumerate(_values(bounded, above), 1):
             bounded.found()
-            yield f"{name}, {what} {number}", one
+            yield f"{name}, {what} {number}", value
     except ijson.IncompleteJSONError:
         raise Unreadable(CUT) from None
     except (ijson.JSONError, UnicodeDecodeError, RecursionError):

@@ -55,8 +55,8 @@ def write_notes(lines: Iterable[dict[str, Any]]) -> Iterator[str]:
 
 def _memory(memory: dict[str, Any]) -> str:
     title = _one_line(str(memory.get("title") or memory.get("abstract") or ""))
-    told = shown_text(str(memory["content"]))
-    body = "" if told == title else f"\n{told}\n"
+    text = shown_text(str(memory["content"]))
+    body = "" if text == title else f"\n{text}\n"
     return f"\n#### {title} {_mark(memory, title)}\n{body}\n*{', '.join(_about(memory))}*\n"
 
 
@@ -64,8 +64,8 @@ def _mark(memory: dict[str, Any], shown: str) -> str:
     """Return the comment by which an import knows the memory again; no value in it can end it."""
     fields = {name: value for name, value in memory.items() if name not in _LAYERS}
     fields |= {"hash": hashlib.sha256(str(memory["content"]).encode()).hexdigest(), "shown": shown}
-    told = json.dumps(fields, separators=(",", ":"))
-    return f"{MARK}{_STRING.sub(_unreadable, told)} -->"
+    text = json.dumps(fields, separators=(",", ":"))
+    return f"{MARK}{_STRING.sub(_unreadable, text)} -->"
 
 
 def _unreadable(string: re.Match[str]) -> str:
@@ -93,11 +93,11 @@ def shown_text(content: str) -> str:
 
     Such a heading would be one of the document's, and an open block would swallow the rest.
     """
-    told = neutral(content).strip()
-    found = list(headings(blocks(f"{told}\n\n# end")))
-    if len(found) == 1 and found[0].start > told.count("\n") + 1 and not told.startswith(">"):
-        return told
-    return "\n".join(f"> {line}".rstrip() for line in told.split("\n"))
+    text = neutral(content).strip()
+    found = list(headings(blocks(f"{text}\n\n# end")))
+    if len(found) == 1 and found[0].start > text.count("\n") + 1 and not text.startswith(">"):
+        return text
+    return "\n".join(f"> {line}".rstrip() for line in text.split("\n"))
 
 
 def _one_line(text: str) -> str:

@@ -57,17 +57,17 @@ def read_notes(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem | F
         path = [plain[heading] for heading in section.path]
         own = f"{prefix}{'/'.join(map(_slug, path))[:_KEY]}"
         whole = f"{section.heading}\n\n{section.text}" if section.heading else section.text
-        said = _facts(name, title, head, section, known)
+        facts = _facts(name, title, head, section, known)
         for part in cut(whole, MAX_CONTENT):
             uses[own] += 1
             keys.append(own if uses[own] == 1 else f"{own}~{uses[own]}")
             body = part.removeprefix(section.heading).strip()
             fields = {"content": part, "key": keys[-1]} | _headings(path, body, title) | shared
             fields["tags"] = labels(
-                [*_tags(head), *(_slug(one)[:_LONGEST_TAG] for one in path), *tags_of(section.parts)]
+                [*_tags(head), *(_slug(heading)[:_LONGEST_TAG] for heading in path), *tags_of(section.parts)]
             )
             yield ImportItem(kind=ItemKind.MEMORY, where=f"{name}:{section.line}", fields=set_only(fields))
-        yield from said
+        yield from facts
     yield FileSections(where=name, prefix=prefix, keys=frozenset(keys))
 
 
@@ -107,19 +107,23 @@ def _facts(
     """Yield what a section states about its note that was not `known` before; it is as private as the note."""
     subject = title if head.get("title") else PurePath(name).stem
     of_basic_memory = "permalink" in head or {"title", "type"} <= head.keys()
-    for one in statements(section.parts, observations=of_basic_memory):
-        if (one.predicate, one.object) not in known:
-            known.add((one.predicate, one.object))
-            fields = {"subject": layers.shortened(subject, _TITLE), "predicate": one.predicate, "object": one.object}
+    for statement in statements(section.parts, observations=of_basic_memory):
+        if (statement.predicate, statement.object) not in known:
+            known.add((statement.predicate, statement.object))
+            fields = {
+                "subject": layers.shortened(subject, _TITLE),
+                "predicate": statement.predicate,
+                "object": statement.object,
+            }
             own = _of_head(head)
             fields |= set_only({"sensitivity": own.get("sensitivity"), "valid_from": own.get("observed_at")})
-            yield ImportItem(kind=ItemKind.FACT, where=f"{name}:{one.line}", fields=fields)
+            yield ImportItem(kind=ItemKind.FACT, where=f"{name}:{statement.line}", fields=fields)
 
 
 def _tags(head: dict[str, Any]) -> list[str]:
     """Return the tags of a note; its permalink and its other names are some too."""
-    found = [one.lstrip("#") for name in ("tags", "tag") for one in labels(head.get(name))]
-    found += [f"alias:{one}" for one in labels(head.get("aliases"))]
+    found = [tag.lstrip("#") for name in ("tags", "tag") for tag in labels(head.get(name))]
+    found += [f"alias:{alias}" for alias in labels(head.get("aliases"))]
     permalink = head.get("permalink")
     return [*found, f"permalink:{permalink}"] if isinstance(permalink, str) and permalink.strip() else found
 

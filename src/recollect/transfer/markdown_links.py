@@ -33,7 +33,7 @@ class Statement(NamedTuple):
 
 def tags_of(parts: Iterable[Part]) -> list[str]:
     """Return the `#tags` in a text, each once; numbers alone are none."""
-    found = (one.strip("/-") for part in parts for one in _HASHTAG.findall(_CODE.sub(" ", part.text)))
+    found = (tag.strip("/-") for part in parts for tag in _HASHTAG.findall(_CODE.sub(" ", part.text)))
     return list(dict.fromkeys(filter(None, found)))
 
 
@@ -45,12 +45,12 @@ def statements(parts: Iterable[Part], *, observations: bool) -> Iterator[Stateme
         if relation and (target := _target(relation[4])):
             yield Statement(part.line, relation[1] or relation[2] or relation[3], target)
             first = ""
-        if observations and part.item and not part.quoted and (said := _OBSERVATION.fullmatch(part.text.strip())):
-            category = " ".join(said[1].split())
+        if observations and part.item and not part.quoted and (stated := _OBSERVATION.fullmatch(part.text.strip())):
+            category = " ".join(stated[1].split())
             if not _NO_CATEGORY.fullmatch(category):
-                yield Statement(part.line, category, " ".join(said[2].split()))
-        for one in _LINK.findall(f"{first}\n{rest}"):
-            if target := _target(one):
+                yield Statement(part.line, category, " ".join(stated[2].split()))
+        for link in _LINK.findall(f"{first}\n{rest}"):
+            if target := _target(link):
                 yield Statement(part.line, LINKS_TO, target)
 
 

@@ -73,16 +73,18 @@ def sections(text: str, first: int = 1) -> Iterator[Section]:
     lines, tokens = text.split("\n"), blocks(text)
     found = [Heading(0, 0, 0, ""), *headings(tokens)]
     parts = list(_parts(tokens, first))[::-1]
-    ends = [*(one.start for one in found[1:]), len(lines)]
+    ends = [*(heading.start for heading in found[1:]), len(lines)]
     above: list[Heading] = []
     for heading, end in zip(found, ends, strict=True):
-        above = [*(one for one in above if one.level < heading.level), heading]
+        above = [*(parent for parent in above if parent.level < heading.level), heading]
         source = lines[heading.start].strip() if heading.end == heading.start + 1 else heading.text
         body = "\n".join(lines[heading.end : end]).strip("\n").rstrip()
         own: list[Part] = []
         while parts and parts[-1].line < first + end:
             own.append(parts.pop())
-        yield Section(first + heading.start, tuple(one.text for one in above if one.text), source, body, tuple(own))
+        yield Section(
+            first + heading.start, tuple(parent.text for parent in above if parent.text), source, body, tuple(own)
+        )
 
 
 def front_matter(text: str) -> tuple[dict[str, Any], str, int]:
@@ -97,8 +99,8 @@ def front_matter(text: str) -> tuple[dict[str, Any], str, int]:
 def without_markup(heading: str) -> str:
     """Return what a heading says, without emphasis, links, code marks and comments."""
     (inline,) = _markdown("normalize", "block", "inline", "text_join").parseInline(heading[:_LONGEST_HEADING])
-    shown = (one for one in inline.children or () if one.type != "html_inline")
-    words = "".join(" " if one.type.endswith("break") else one.content for one in shown)
+    shown = (token for token in inline.children or () if token.type != "html_inline")
+    words = "".join(" " if token.type.endswith("break") else token.content for token in shown)
     return " ".join(words.split()) or heading
 
 
@@ -106,7 +108,7 @@ def cut(text: str, most: int) -> Iterator[str]:
     """Cut a text into parts of at most `most` characters: between paragraphs, else lines, else anywhere."""
     while len(text) > most:
         ends = (text.rfind(gap, 1, most) for gap in ("\n\n", "\n"))
-        end = next((one for one in ends if one > 0 and text[:one].strip()), most)
+        end = next((end for end in ends if end > 0 and text[:end].strip()), most)
         yield text[:end].rstrip() if end < most else text[:end]
         text = text[end:].lstrip("\n")
     if text.strip():
@@ -139,7 +141,7 @@ def _yaml(head: str) -> dict[str, Any]:
     try:
         if len(head) > _LONGEST_YAML or _depth(head) > _DEEPEST_YAML:
             raise yaml.YAMLError
-        if any(isinstance(one, yaml.AliasEvent) for one in yaml.parse(head)):
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(head)):
             raise yaml.YAMLError
         found = yaml.load(head, Loader=yaml.BaseLoader)  # noqa: S506 - it makes nothing but texts
     except (yaml.YAMLError, RecursionError):

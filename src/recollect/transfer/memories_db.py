@@ -37,7 +37,7 @@ def read_memories(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]
     )
     if "facts" in there:
         for number, row in enumerate(rows(path, "SELECT * FROM facts"), 1):
-            fields = {one: row.get(one) for one in ("subject", "predicate", "object")}
+            fields = {name: row.get(name) for name in ("subject", "predicate", "object")}
             fields |= {"confidence": share(row.get("confidence")), "created_at": time_of(row.get("created_at"))}
             yield ImportItem(kind=ItemKind.FACT, where=f"{name}, fact {number}", fields=set_only(fields))
 
@@ -46,7 +46,7 @@ def _of_row(row: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a row of `memories`; importance may be from 0 to 1 or from 0 to 10."""
     weight, kind = row.get("importance"), text_in(row, "type") or text_in(row, "memory_type")
     known = {"type": kind} if kind in set(ObservationType) else {"fact_type": kind} if kind in set(FactType) else {}
-    concepts = [one for one in texts_in(row.get("concepts")) if one in set(Concept)]
+    concepts = [concept for concept in texts_in(row.get("concepts")) if concept in set(Concept)]
     whole = weight / 10 if isinstance(weight, int | float) and weight > 1 else weight
     number = row.get("id")
     fields = {
@@ -68,4 +68,4 @@ def _of_row(row: dict[str, Any]) -> dict[str, Any]:
         "created_at": time_of(row.get("created_at")),
         "updated_at": time_of(row.get("updated_at")),
     }
-    return fields | known | {one: text_in(row, one) for one in ("category", "session_id", "project")}
+    return fields | known | {name: text_in(row, name) for name in ("category", "session_id", "project")}

@@ -30,7 +30,7 @@ def _layered(line: dict[str, Any], where: str) -> list[ImportItem]:
     if isinstance(category, str) and singular(category) not in _CATEGORIES:
         raise Unreadable("Its category is none of the six.")
     abstract, overview = found.get("abstract"), found.get("overview")
-    uses = next((found[one] for one in _USES if isinstance(found.get(one), int)), 0)
+    uses = next((found[field] for field in _USES if isinstance(found.get(field), int)), 0)
     fields = {
         "content": found.get("content") or overview or abstract,
         "key": found.get("id"),

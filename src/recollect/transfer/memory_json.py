@@ -50,8 +50,8 @@ def _graph(graph: Any, name: str) -> Iterator[tuple[str, Any]]:
         found = graph.get(plural, []) if isinstance(graph, dict) else None
         if not isinstance(found, list):
             raise Unreadable(f"`{plural}` is no list.")
-        for number, one in enumerate(found, 1):
-            yield f"{name}, {kind} {number}", one | {"type": kind} if isinstance(one, dict) else one
+        for number, entry in enumerate(found, 1):
+            yield f"{name}, {kind} {number}", entry | {"type": kind} if isinstance(entry, dict) else entry
 
 
 def _entity(line: dict[str, Any]) -> dict[str, Any]:
@@ -60,9 +60,11 @@ def _entity(line: dict[str, Any]) -> dict[str, Any]:
         raise Unreadable("The entity has no name.")
     about = f" ({kind})" if isinstance(kind, str) and kind.strip() else ""
     held = line.get("observations")
-    observations = [text for one in (held if isinstance(held, list) else [held]) if (text := _observed(one))]
+    observations = [
+        text for observation in (held if isinstance(held, list) else [held]) if (text := _observed(observation))
+    ]
     fields = {
-        "content": "\n".join([f"{entity.strip()}{about}", *(f"- {one}" for one in observations)]),
+        "content": "\n".join([f"{entity.strip()}{about}", *(f"- {observation}" for observation in observations)]),
         "key": f"entity:{' '.join(entity.split())}"[:LONGEST_KEY],
         "fact_type": "entity",
         "title": entity.strip()[:500],
@@ -73,8 +75,8 @@ def _entity(line: dict[str, Any]) -> dict[str, Any]:
     return set_only(fields)
 
 
-def _observed(one: object) -> str:
+def _observed(observation: object) -> str:
     """Read an observation: a text, or in the server's descendants an object that holds it."""
-    if isinstance(one, dict):
-        one = one.get("content") or one.get("text")
-    return one.strip() if isinstance(one, str) else ""
+    if isinstance(observation, dict):
+        observation = observation.get("content") or observation.get("text")
+    return observation.strip() if isinstance(observation, str) else ""

@@ -29,7 +29,7 @@ def is_own(path: Path, format: ImportFormat) -> bool:
     if format not in _WRITTEN_BY:
         return False
     agent, folders, _ = _WRITTEN_BY[format]
-    inside = any(path.resolve().is_relative_to(agent.path.resolve() / one) for one in folders)
+    inside = any(path.resolve().is_relative_to(agent.path.resolve() / folder) for folder in folders)
     return inside and belongs_to_reader(path)
 
 

@@ -131,8 +131,8 @@ def time_of(value: object) -> str | None:
 def labels(value: object) -> list[str]:
     """Read labels: a list, or one text with commas between them; at most 200, none longer than a name may be."""
     parts = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
-    plain = (str(one).strip() for one in parts if isinstance(one, str | int | float))
-    return list(dict.fromkeys(one for one in plain if 0 < len(one) <= 500))[:200]
+    plain = (str(part).strip() for part in parts if isinstance(part, str | int | float))
+    return list(dict.fromkeys(label for label in plain if 0 < len(label) <= 500))[:200]
 
 
 def set_only(fields: dict[str, Any]) -> dict[str, Any]:

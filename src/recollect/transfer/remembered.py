@@ -141,12 +141,12 @@ def find_remembered(root: Path, home: Path) -> Found:
             files += _files_of(agent, folder, home, known)
             sessions += _sessions_of(agent, folder, home, known)
     files += _instructions_of(root, home, known)
-    sessions.sort(key=lambda one: -one.changed_at)
+    sessions.sort(key=lambda session: -session.changed_at)
     taken: list[Remembered] = []
-    for one in sessions[:SESSIONS]:
-        if sum(each.size for each in taken) + one.size > BUDGET:
+    for session in sessions[:SESSIONS]:
+        if sum(each.size for each in taken) + session.size > BUDGET:
             break
-        taken.append(one)
+        taken.append(session)
     return Found((*files, *reversed(taken)), len(sessions) - len(taken))
 
 
@@ -166,8 +166,8 @@ def _files_of(agent: _Agent, folder: Path, home: Path, known: dict[str, str]) ->
 def _sessions_of(agent: _Agent, folder: Path, home: Path, known: dict[str, str]) -> Iterator[Remembered]:
     for path in _plain(folder, agent.sessions) if agent.sessions else ():
         if not path.name.startswith(_OF_SUBAGENTS) and (where := _folder_in(path)):
-            one = _file(agent.title, What.SESSION, path, where, SaidBy.PERSON, home, known)
-            yield replace(one, format=agent.format)
+            file = _file(agent.title, What.SESSION, path, where, SaidBy.PERSON, home, known)
+            yield replace(file, format=agent.format)
 
 
 def _instructions_of(root: Path, home: Path, known: dict[str, str]) -> Iterator[Remembered]:
@@ -208,14 +208,14 @@ def _file(
 def _plain(folder: Path, pattern: str) -> list[Path]:
     """Return the files of a pattern that say something, no links and nothing that links lead to."""
     real = folder.resolve()
-    found = (one for one in sorted(folder.glob(pattern)) if one.is_file() and not one.is_symlink())
-    return [one for one in found if one.resolve().is_relative_to(real) and one.stat().st_size]
+    found = (path for path in sorted(folder.glob(pattern)) if path.is_file() and not path.is_symlink())
+    return [path for path in found if path.resolve().is_relative_to(real) and path.stat().st_size]
 
 
 def _project_of(folder: Path) -> str:
     """Return the folder that one of Claude Code's stands for, by a transcript in it, else by its name."""
-    told = (_folder_in(one) for one in folder.glob("*.jsonl"))
-    return next(filter(None, told), "") or _unfolded(Path(folder.anchor), folder.name[1:])
+    folders = (_folder_in(path) for path in folder.glob("*.jsonl"))
+    return next(filter(None, folders), "") or _unfolded(Path(folder.anchor), folder.name[1:])
 
 
 def _folder_in(transcript: Path) -> str:
@@ -232,14 +232,14 @@ def _folder_in(transcript: Path) -> str:
 def _unfolded(above: Path, name: str) -> str:
     """Return the folder whose path Claude Code writes as `name`, with a `-` for all but letters and digits."""
     try:
-        inside = sorted(one for one in above.iterdir() if one.is_dir())
+        inside = sorted(path for path in above.iterdir() if path.is_dir())
     except OSError:
         return ""
-    for one in inside:
-        own = _NO_LETTER.sub("-", one.name)
+    for subfolder in inside:
+        own = _NO_LETTER.sub("-", subfolder.name)
         if name == own:
-            return str(one)
-        if name.startswith(f"{own}-") and (found := _unfolded(one, name.removeprefix(f"{own}-"))):
+            return str(subfolder)
+        if name.startswith(f"{own}-") and (found := _unfolded(subfolder, name.removeprefix(f"{own}-"))):
             return found
     return ""
 
@@ -252,42 +252,42 @@ class Plan:
         self.user = self.team = ""
         self.files: list[Remembered] = []
         try:
-            said = json.loads(self._file.read_text(encoding="utf-8"))
-            self.user, self.team = str(said["user"]), str(said["team"])
-            self.files = [_read(one) for one in said["files"]]
+            plan = json.loads(self._file.read_text(encoding="utf-8"))
+            self.user, self.team = str(plan["user"]), str(plan["team"])
+            self.files = [_read(file) for file in plan["files"]]
         except (OSError, ValueError, KeyError, TypeError):  # there is none, or it is none of ours
             self.files = []
 
     def add(self, files: Iterable[Remembered], user: str, team: str) -> None:
         """Let files wait that are new or have changed; of a session only what has come since then is read."""
         own = (self.user, self.team) == (user, team)
-        known = {one.path: one for one in self.files} if own else {}
+        known = {file.path: file for file in self.files} if own else {}
         self.user, self.team = user, team
-        for one in files:
-            old = known.get(one.path)
+        for file in files:
+            old = known.get(file.path)
             if old is None:
-                known[one.path] = one
-            elif not one.same_file(old):
-                known[one.path] = replace(one, sent=old.sent, kept=old.kept)
+                known[file.path] = file
+            elif not file.same_file(old):
+                known[file.path] = replace(file, sent=old.sent, kept=old.kept)
             elif old.state is State.FAILED:
-                known[one.path] = replace(old, state=State.WAITS, tries=0)
-        self.files = sorted(known.values(), key=lambda one: one.what is What.SESSION)
+                known[file.path] = replace(old, state=State.WAITS, tries=0)
+        self.files = sorted(known.values(), key=lambda file: file.what is What.SESSION)
         self.save()
 
     def new(self, files: Iterable[Remembered]) -> list[Remembered]:
         """Return those of the files that were not taken in as they are now."""
-        done = {one.path: one for one in self.files if one.state in (State.DONE, State.KNOWN)}
-        return [one for one in files if one.path not in done or not one.same_file(done[one.path])]
+        done = {file.path: file for file in self.files if file.state in (State.DONE, State.KNOWN)}
+        return [file for file in files if file.path not in done or not file.same_file(done[file.path])]
 
-    def put(self, one: Remembered) -> None:
+    def put(self, file: Remembered) -> None:
         """Keep how far one file is."""
-        self.files = [one if each.path == one.path else each for each in self.files]
+        self.files = [file if each.path == file.path else each for each in self.files]
         self.save()
 
     @property
     def waiting(self) -> list[Remembered]:
         """Return what is still to be taken in, in its order."""
-        return [one for one in self.files if one.state is State.WAITS]
+        return [file for file in self.files if file.state is State.WAITS]
 
     @property
     def message(self) -> str:
@@ -295,20 +295,20 @@ class Plan:
         if not self.files:
             return ""
         ended = len(self.files) - len(self.waiting)
-        kept = sum(one.kept for one in self.files)
-        failed = sum(one.state is State.FAILED for one in self.files)
+        kept = sum(file.kept for file in self.files)
+        failed = sum(file.state is State.FAILED for file in self.files)
         more = f"; {failed} could not be read" if failed else ""
         what = f"{ended} of {len(self.files)} files" if self.waiting else f"{ended} files"
         return f"{what} of what agents remembered are taken in, {kept} memories{more}"
 
     def save(self) -> None:
         """Write it, so that a process that ends at any instant leaves the old one or the new one."""
-        said = {"user": self.user, "team": self.team, "at": datetime.now(UTC).isoformat(timespec="seconds")}
-        text = json.dumps(said | {"files": [asdict(one) for one in self.files]}, indent=1)
+        plan = {"user": self.user, "team": self.team, "at": datetime.now(UTC).isoformat(timespec="seconds")}
+        text = json.dumps(plan | {"files": [asdict(file) for file in self.files]}, indent=1)
         write_private(self._file, text)
 
 
-def _read(said: dict[str, Any]) -> Remembered:
+def _read(entry: dict[str, Any]) -> Remembered:
     kinds: dict[str, Any] = {
         "what": What,
         "format": ImportFormat,
@@ -316,12 +316,12 @@ def _read(said: dict[str, Any]) -> Remembered:
         "said_by": SaidBy,
         "state": State,
     }
-    return Remembered(**{name: kinds[name](one) if name in kinds else one for name, one in said.items()})
+    return Remembered(**{name: kinds[name](value) if name in kinds else value for name, value in entry.items()})
 
 
 def files_of(body: Iterable[dict[str, Any]]) -> list[Remembered]:
     """Return files as a client names them in JSON; raise `InvalidInput` for anything else."""
     try:
-        return [_read(one) for one in body]
+        return [_read(entry) for entry in body]
     except (TypeError, ValueError, AttributeError):
         raise InvalidInput("files", "Invalid files: Must be files of agents, as `recollect init` finds them") from None

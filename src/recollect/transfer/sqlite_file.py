@@ -56,7 +56,7 @@ def texts_in(value: object) -> list[str]:
         found = json.loads(value) if isinstance(value, str) else []
     except (ValueError, RecursionError):
         return []
-    return [one.strip() for one in found if isinstance(one, str) and one.strip()] if isinstance(found, list) else []
+    return [text.strip() for text in found if isinstance(text, str) and text.strip()] if isinstance(found, list) else []
 
 
 def share(value: object) -> float | None:

@@ -26,10 +26,10 @@ def requests_of(file: Path, format: ImportFormat) -> Iterator[dict[str, Any]]:
     that cannot be read.
     """
     sessions: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for one, _ in read_file(file, file.name, format):
-        if isinstance(one, ImportItem) and one.fields.get("speaker"):
-            said = {"speaker": one.fields["speaker"], "content": one.fields["content"]}
-            sessions[str(one.fields.get("session_id", ""))].append(said)
+    for item, _ in read_file(file, file.name, format):
+        if isinstance(item, ImportItem) and item.fields.get("speaker"):
+            message = {"speaker": item.fields["speaker"], "content": item.fields["content"]}
+            sessions[str(item.fields.get("session_id", ""))].append(message)
     for session, messages in sessions.items():
         for start in range(0, len(messages), _BATCH):
             yield {"messages": messages[start : start + _BATCH], "session_id": session or None}

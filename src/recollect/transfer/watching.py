@@ -132,7 +132,7 @@ class Vault:
         if not _is_text(data):
             return _Note(there.st_size, there.st_mtime_ns, digest, prefix, _BINARY)
         things = read_file(path, f"{self._base}/{name}", ImportFormat.MARKDOWN)
-        prefix = next(one.prefix for one, _ in things if isinstance(one, FileSections))
+        prefix = next(thing.prefix for thing, _ in things if isinstance(thing, FileSections))
         return _Note(there.st_size, there.st_mtime_ns, digest, prefix)
 
     def _moved(self, seen: dict[str, _Note], gone: dict[str, _Note]) -> dict[str, str]:
@@ -146,44 +146,50 @@ class Vault:
 
         def send(batch: ImportBatch) -> Imported:
             return self._send(
-                batch.model_copy(update={"items": tuple(_with_former_key(one, moved) for one in batch.items)})
+                batch.model_copy(update={"items": tuple(_with_former_key(item, moved) for item in batch.items)})
             )
 
         importing = Import(send, self._options)
         importing.run(files, lambda *_: None)
         start = len(self._base) + 1
-        return {one.source.name[start:]: one for one in importing.files}
+        return {file.source.name[start:]: file for file in importing.files}
 
     def _hide(self, names: set[str]) -> Iterator[Change]:
         """Hide what notes said that are not there any more; one that was none before is only forgotten here."""
-        told = sorted(names)
-        for start in range(0, len(told), _MOST):
+        ordered = sorted(names)
+        for start in range(0, len(ordered), _MOST):
             sections = tuple(
                 FileSections(where=f"{self._base}/{name}", prefix=note.prefix, keys=frozenset())
-                for name in told[start : start + _MOST]
+                for name in ordered[start : start + _MOST]
                 if (note := self._notes[name]).prefix
             )
             every = {"allow_private": True, "allow_secret": True}
             done = self._send(ImportBatch(sections=sections, last=True, **self._options | every))
             why: dict[str, list[str]] = {}
-            for one in done.problems:
-                why.setdefault(one.where, []).append(one.why)
-            for name in told[start : start + _MOST]:
+            for problem in done.problems:
+                why.setdefault(problem.where, []).append(problem.why)
+            for name in ordered[start : start + _MOST]:
                 yield Change("-", f"{self._base}/{name}", " ".join(why.get(f"{self._base}/{name}", [])))
 
     def _restored(self) -> tuple[str, dict[str, _Note]]:
         """Return the name that the folder has in keys, as at its first time, and what was read."""
         try:
-            said = json.loads(self._file.read_text(encoding="utf-8"))
-            return str(said["name"]), {name: _Note(**one) for name, one in said["notes"].items()}
+            state = json.loads(self._file.read_text(encoding="utf-8"))
+            return str(state["name"]), {name: _Note(**note) for name, note in state["notes"].items()}
         except (OSError, ValueError, KeyError, TypeError):  # the first time, or none of ours
             return name_of(self._folder), {}
 
     def _save(self) -> None:
         self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         notes = {
-            name: {"size": one.size, "changed": one.changed, "digest": one.digest, "prefix": one.prefix, "why": one.why}
-            for name, one in self._notes.items()
+            name: {
+                "size": note.size,
+                "changed": note.changed,
+                "digest": note.digest,
+                "prefix": note.prefix,
+                "why": note.why,
+            }
+            for name, note in self._notes.items()
         }
         write_private(self._file, json.dumps({"folder": str(self._folder), "name": self._base, "notes": notes}))
 
@@ -194,18 +200,18 @@ def state_file(home: Path, folder: Path, caller: Sequence[str]) -> Path:
     return home / "watched" / f"{hashlib.sha256(own.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}.json"
 
 
-def _with_former_key(one: ImportItem, moved: Mapping[str, str]) -> ImportItem:
+def _with_former_key(item: ImportItem, moved: Mapping[str, str]) -> ImportItem:
     """Say of an item of a note that was moved which key it had before."""
-    key = str(one.fields.get("key", ""))
-    prefix = next((each for each in moved if one.kind is ItemKind.MEMORY and key.startswith(each)), None)
+    key = str(item.fields.get("key", ""))
+    prefix = next((each for each in moved if item.kind is ItemKind.MEMORY and key.startswith(each)), None)
     if prefix is None:
-        return one
-    return one.model_copy(update={"former_key": moved[prefix] + key.removeprefix(prefix)})
+        return item
+    return item.model_copy(update={"former_key": moved[prefix] + key.removeprefix(prefix)})
 
 
 def _told(done: FileImport) -> str:
     counts = [f"{count} {name}" for name, count in done.counts.items() if count]
-    return "; ".join([", ".join(counts) or "nothing new", *(one.why for one in done.problems)])
+    return "; ".join([", ".join(counts) or "nothing new", *(problem.why for problem in done.problems)])
 
 
 def _is_text(data: bytes) -> bool:
@@ -227,11 +233,15 @@ def _notes_in(folder: Path) -> Iterator[tuple[str, Path]]:
                 there = sorted(entries, key=lambda entry: entry.name)
         except OSError:  # it is gone meanwhile, or may not be looked at
             continue
-        for one in there:
-            path, is_folder = Path(one.path), one.is_dir(follow_symlinks=False)
-            if one.name.startswith(".") or one.is_symlink() or ignore_files.ignores(rules, path, is_folder=is_folder):
+        for entry in there:
+            path, is_folder = Path(entry.path), entry.is_dir(follow_symlinks=False)
+            if (
+                entry.name.startswith(".")
+                or entry.is_symlink()
+                or ignore_files.ignores(rules, path, is_folder=is_folder)
+            ):
                 continue
-            if is_folder and one.name not in LIBRARY_FOLDERS:
+            if is_folder and entry.name not in LIBRARY_FOLDERS:
                 waiting.append((path, rules))
-            elif one.is_file(follow_symlinks=False) and path.suffix.lower() in MARKDOWN:
+            elif entry.is_file(follow_symlinks=False) and path.suffix.lower() in MARKDOWN:
                 yield os.fsencode(path.relative_to(folder).as_posix()).decode(errors="backslashreplace"), path

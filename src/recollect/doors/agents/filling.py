@@ -42,18 +42,18 @@ def take_in(
         app.embedder.warm()
     while (waiting := plan.waiting) and not stopped():
         report(len(plan.files) - len(waiting), len(plan.files))
-        one = waiting[0]
-        if one.hopeless:
-            plan.put(replace(one, state=State.FAILED))
+        file = waiting[0]
+        if file.hopeless:
+            plan.put(replace(file, state=State.FAILED))
             continue
-        plan.put(one := replace(one, tries=one.tries + 1))
-        caller = Caller(user=plan.user, team=plan.team, project=one.project or "default")
+        plan.put(file := replace(file, tries=file.tries + 1))
+        caller = Caller(user=plan.user, team=plan.team, project=file.project or "default")
         try:
-            read = _session if one.what is What.SESSION else _notes
-            plan.put(read(app, caller, one, plan.put, stopped))
+            read = _session if file.what is What.SESSION else _notes
+            plan.put(read(app, caller, file, plan.put, stopped))
         except (RecollectError, OSError) as error:
             log.warning("a file of an agent was not taken in: %s", type(error).__name__)
-            plan.put(replace(one, state=State.FAILED))
+            plan.put(replace(file, state=State.FAILED))
     report(len(plan.files), len(plan.files))
 
 

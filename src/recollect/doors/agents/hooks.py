@@ -123,8 +123,8 @@ def _program(text: str, form: HookForm, commands: Commands) -> str:
     if text and not _SCRIPT.search(text):
         raise ValueError("it is a program of somebody else")
     program = Path(__file__).with_name(form.script).read_text(encoding="utf-8")
-    said = json.dumps(dict(commands), ensure_ascii=False)
-    return _SCRIPT.sub(lambda _: f"const COMMANDS = {said}", program, count=1)
+    table = json.dumps(dict(commands), ensure_ascii=False)
+    return _SCRIPT.sub(lambda _: f"const COMMANDS = {table}", program, count=1)
 
 
 def _elements(data: dict[str, Any]) -> Iterator[tuple[str, int, Any]]:
@@ -161,11 +161,11 @@ def _changed(element: Any, command: str, *, once: bool) -> Any:
         return element
     kept: list[Any] = []
     inner = element.get(_TABLE)
-    for one in inner if isinstance(inner, list) else [element]:
-        if not (isinstance(one, dict) and program_of(one.get(_COMMAND))):
-            kept.append(one)
+    for hook in inner if isinstance(inner, list) else [element]:
+        if not (isinstance(hook, dict) and program_of(hook.get(_COMMAND))):
+            kept.append(hook)
         elif command and not once:
-            kept.append(one | {_COMMAND: command})
+            kept.append(hook | {_COMMAND: command})
             once = True
     if not kept:
         return None
@@ -193,7 +193,7 @@ def _others(data: dict[str, Any], form: HookForm) -> dict[str, Any]:
     table = left.get(_TABLE)
     for event, elements in list(table.items()) if isinstance(table, dict) else ():
         if isinstance(elements, list):
-            kept = [one for one in (_changed(element, "", once=False) for element in elements) if one is not None]
+            kept = [new for element in elements if (new := _changed(element, "", once=False)) is not None]
             left[_TABLE][event] = kept
             if not kept:
                 del left[_TABLE][event]

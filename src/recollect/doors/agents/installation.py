@@ -102,7 +102,9 @@ def plan_install(
 def plan_uninstall(agent: Agent, level: Level, root: Path) -> tuple[list[Change], list[str]]:
     """Return the changes that take Recollect out again, and the agents that need the passage, which therefore stays."""
     found = agent.instructions(level, root)
-    others = [one.title for one in agents().values() if found and one is not agent and _needs(one, level, root, found)]
+    others = [
+        other.title for other in agents().values() if found and other is not agent and _needs(other, level, root, found)
+    ]
     changes = []
     for file, parts in _parts(agent, level, root, {}, {}).items():
         if not (others and parts[0].what == _PASSAGE):

@@ -168,7 +168,7 @@ def _only(text: str, plain: str, start: int) -> bool:
 
 def _without(text: str, plain: str, start: int, name: str) -> str:
     members = _members(plain, start)
-    index, member = next((i, one) for i, one in enumerate(members) if one.name == name)
+    index, member = next((i, member) for i, member in enumerate(members) if member.name == name)
     bare = _without_comments(text)
     after = _skip(bare, member.end)
     stop = after + 1 if bare[after] == "," else member.end

@@ -50,23 +50,23 @@ class _Turns:
         yield self.event("note_prompt", prompt=cut(text))
 
     def end_turn(self) -> Iterator[Event]:
-        said, self.said = self.said, ""
-        if said:
-            yield self.event("tool_post", tool="Assistant", output=cut(said))
+        text, self.said = self.said, ""
+        if text:
+            yield self.event("tool_post", tool="Assistant", output=cut(text))
 
-    def call(self, number: object, name: object, given: object) -> None:
+    def call(self, number: object, name: object, typed: object) -> None:
         tool = str(name or "")
-        self.called[str(number)] = CONTRACTS[self.agent].tools.get(tool, tool), arguments(given)
+        self.called[str(number)] = CONTRACTS[self.agent].tools.get(tool, tool), arguments(typed)
 
     def answer(self, number: object, answered: object, *, failed: bool = False) -> Iterator[Event]:
         """Yield the use of a tool, once it has answered."""
-        tool, given = self.called.pop(str(number), ("", {}))
+        tool, typed = self.called.pop(str(number), ("", {}))
         if not tool:
             return
         found = opened(answered)
         text, wrapped = unwrapped(text_of(found))
         failed = failed or wrapped or says_failure(found)
-        yield self.event("tool_post", tool=tool[:200], input=given, output=cut(text), failed=failed)
+        yield self.event("tool_post", tool=tool[:200], input=typed, output=cut(text), failed=failed)
 
 
 def events_of(file: Path, format: ImportFormat) -> Iterator[Event]:
@@ -127,8 +127,8 @@ def _of_codex(turns: _Turns, line: dict[str, Any]) -> Iterator[Event]:
         return
     kind = entry.get("type")
     if kind in _CALLS:
-        given = entry.get("arguments") or entry.get("input") or entry.get("action")
-        turns.call(entry.get("call_id"), entry.get("name") or "shell", given)
+        typed = entry.get("arguments") or entry.get("input") or entry.get("action")
+        turns.call(entry.get("call_id"), entry.get("name") or "shell", typed)
     elif kind in _OUTPUTS:
         yield from turns.answer(entry.get("call_id"), entry.get("output"))
     elif kind == "message" and line.get("type") in ("message", "response_item"):
@@ -141,5 +141,5 @@ def _of_codex(turns: _Turns, line: dict[str, Any]) -> Iterator[Event]:
 
 
 def _text(blocks: list[dict[str, Any]]) -> str:
-    said = (block.get("text") for block in blocks if block.get("type") in _SAID)
-    return "\n\n".join(text.strip() for text in said if isinstance(text, str) and text.strip())
+    texts = (block.get("text") for block in blocks if block.get("type") in _SAID)
+    return "\n\n".join(text.strip() for text in texts if isinstance(text, str) and text.strip())

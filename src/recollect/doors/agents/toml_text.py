@@ -85,9 +85,9 @@ def _replaced(text: str, path: Sequence[str], name: str, value: Mapping[str, Any
     if not isinstance(old, dict):
         table[name] = value
         return tomlkit.dumps(document)
-    for key, one in value.items():
-        if old.get(key) != one:
-            table[name][key] = one
+    for key, new in value.items():
+        if old.get(key) != new:
+            table[name][key] = new
     return tomlkit.dumps(document)
 
 

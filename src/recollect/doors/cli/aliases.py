@@ -31,5 +31,5 @@ NEAREST: Final = {
 
 def meant(words: Sequence[str]) -> list[str]:
     """Return what was typed with the name of the command in place of an alias."""
-    count = next((one for one in (2, 1) if " ".join(words[:one]) in ALIASES), 0)
+    count = next((count for count in (2, 1) if " ".join(words[:count]) in ALIASES), 0)
     return [*(ALIASES[" ".join(words[:count])] if count else ()), *words[count:]]

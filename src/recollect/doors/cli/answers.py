@@ -55,13 +55,13 @@ def print_answer(result: Any, offset: int = 0, *, why: bool = False) -> None:
             _facts(result)
             print_line(page_line(len(result.facts), result.total, offset))
         case accounts.ProjectCounts():
-            rows = [[one.project, f"{one.memories}", "this one" if one.here else ""] for one in result.projects]
+            rows = [[row.project, f"{row.memories}", "this one" if row.here else ""] for row in result.projects]
             print_rows(rows, "project", "memories", "", empty="No project holds memories that you may read.")
         case results.Stats():
             _stats(result)
             _notes(result.notes)
         case Rescanned():  # where secrets are stored and of which kinds, never what they are
-            rows = [[one.what, str(one.id), one.field, ", ".join(one.kinds)] for one in result.exposed]
+            rows = [[secret.what, str(secret.id), secret.field, ", ".join(secret.kinds)] for secret in result.exposed]
             print_rows(rows, "what", "id", "field", "kinds")
             print_line(result.message, "yellow" if result.exposed else "green")
         case results.Prompt():
@@ -83,7 +83,7 @@ def print_answer(result: Any, offset: int = 0, *, why: bool = False) -> None:
             print_line("No similar memory found.")
         case _:
             similar: Sequence[results.Similar] = result
-            _memories([one.memory for one in similar], "cosine", [f"{one.cosine:.2f}" for one in similar])
+            _memories([near.memory for near in similar], "cosine", [f"{near.cosine:.2f}" for near in similar])
 
 
 def named_here(outcome: results.Outcome) -> results.Outcome:
@@ -113,7 +113,7 @@ def _happened(line: Mapping[str, Any]) -> str:
     both = {name: line[name] for name in ("content", *_CHANGED) if name in line}
     parts = [f"{name} {' → '.join(map(_short_value, both[name]))}" for name in both]
     parts += [str(name) for name in fields if name not in both]
-    parts += [said.format(line[name]) for name, said in _LINKS.items() if line.get(name)]
+    parts += [form.format(line[name]) for name, form in _LINKS.items() if line.get(name)]
     return f"{line['action']}: {', '.join(parts)}" if parts else str(line["action"])
 
 
@@ -126,18 +126,18 @@ def _short_value(value: Any) -> str:
 
 def with_contents(body: dict[str, Any], found: results.Listed) -> dict[str, Any]:
     """Return the JSON of a list with the whole text of each memory."""
-    texts = (neutral_json({"content": one.content}) for one in found.memories)
+    texts = (neutral_json({"content": memory.content}) for memory in found.memories)
     return body | {"memories": [line | text for line, text in zip(body["memories"], texts, strict=True)]}
 
 
 def print_checks(found: Sequence[results.Check]) -> None:
     """Print the doctor's report, with advice under each problem."""
     rows: list[list[str | Text]] = []
-    for one in found:
-        mark = Text("✓", style="green") if one.well else Text("✗", style="red")
-        seen = sanitized(one.seen)
-        problem = Text.assemble((seen, "red"), "\n", sanitized(one.advice))
-        rows.append([mark, Text(one.name, style="bold", no_wrap=True), seen if one.well else problem])
+    for check in found:
+        mark = Text("✓", style="green") if check.well else Text("✗", style="red")
+        seen = sanitized(check.seen)
+        problem = Text.assemble((seen, "red"), "\n", sanitized(check.advice))
+        rows.append([mark, Text(check.name, style="bold", no_wrap=True), seen if check.well else problem])
     print_rows(rows)
 
 
@@ -178,7 +178,7 @@ def _recalled(found: results.Recalled, *, why: bool) -> None:
     weak = [hit for hit in found.hits if hit.certainty is Certainty.WEAK]
     long = [found.index is None and bool(hit.passage) for hit in likely]
     for hit, cut in zip(likely, long, strict=True):
-        older = [str(one.memory.id) for one in likely if one.older_than == hit.memory.id]
+        older = [str(other.memory.id) for other in likely if other.older_than == hit.memory.id]
         _hit(replace(hit, layer=Layer.PASSAGE) if cut else hit, older, why=why)
     print_line(found.message if found.index is not None else results.found_message(len(likely)))
     _closest(weak or ([found.nearest] if found.nearest is not None else []), why=why)
@@ -210,60 +210,68 @@ def _notes(notes: Sequence[str]) -> None:
 def _hit(hit: results.Hit, older_hits: Sequence[str] = (), *, why: bool) -> None:
     parts = hit.why
     found = ", ".join(parts.pop("found_by"))
-    one = hit.memory
+    memory = hit.memory
     part = () if hit.layer is Layer.CONTENT else (f"{hit.layer} only",)
-    labels = [*part, str(one.fact_type), str(one.scope), *filter(None, (one.project, one.key, one.category)), *one.tags]
+    labels = [
+        *part,
+        str(memory.fact_type),
+        str(memory.scope),
+        *filter(None, (memory.project, memory.key, memory.category)),
+        *memory.tags,
+    ]
     label = sanitized(" · ".join(labels))
     older = f"   older than {hit.older_than}" if hit.older_than is not None else ""
     newer = f"   newer than {', '.join(older_hits)}" if older_hits else ""
     denied = f"   may contradict {hit.contradicts}" if hit.contradicts is not None else ""
-    said = "" if one.authority is Authority.TOLD else f"   from {sanitized(one.origin)}"
-    sure = f"{hit.certainty} ({hit.match:.0%}){newer}{older}{denied}   found by {found or 'meaning'}{said}"
+    origin = "" if memory.authority is Authority.TOLD else f"   from {sanitized(memory.origin)}"
+    sure = f"{hit.certainty} ({hit.match:.0%}){newer}{older}{denied}   found by {found or 'meaning'}{origin}"
     if why:
         sure += f"\nscore {hit.score:.2f} = " + " + ".join(f"{name} {value:.2f}" for name, value in parts.items())
     foot = Text(sure, style="dim")
     if out.is_terminal:
-        head = f"[bold]{one.id}[/bold]  [dim]{escape(label)}[/dim]"
+        head = f"[bold]{memory.id}[/bold]  [dim]{escape(label)}[/dim]"
         body = Text.assemble(sanitized(quoted(hit)), "\n", foot)
         out.print(Panel(body, title=head, title_align="left", border_style="blue"))
     else:
-        out.print(Text(f"{one.id}  {label}\n{sanitized(quoted(hit))}"), foot, "", sep="\n", soft_wrap=True)
+        out.print(Text(f"{memory.id}  {label}\n{sanitized(quoted(hit))}"), foot, "", sep="\n", soft_wrap=True)
 
 
 def _memories(memories: Sequence[results.Memory], last: str, values: Sequence[str]) -> None:
     """Print memories with their labels, and a last column of `values`."""
     rows: list[list[str | Text]] = []
-    for one, value in zip(memories, values, strict=True):
+    for memory, value in zip(memories, values, strict=True):
         labels = [
-            str(one.fact_type),
-            str(one.type or ""),
-            one.project or "",
-            one.category or "",
-            *one.tags,
-            *one.concepts,
+            str(memory.fact_type),
+            str(memory.type or ""),
+            memory.project or "",
+            memory.category or "",
+            *memory.tags,
+            *memory.concepts,
         ]
-        title, preview = sanitized(one.title), sanitized(results.preview_of(one.content))
-        text = Text(preview) if one.title in one.content else Text.assemble((title, "bold"), " ", (preview, ""))
-        rows.append([str(one.id), text, " · ".join(filter(None, labels)), value])
+        title, preview = sanitized(memory.title), sanitized(results.preview_of(memory.content))
+        text = Text(preview) if memory.title in memory.content else Text.assemble((title, "bold"), " ", (preview, ""))
+        rows.append([str(memory.id), text, " · ".join(filter(None, labels)), value])
     print_rows(rows, "id", "memory", "labels", last)
 
 
 def print_memories(found: Sequence[results.Memory]) -> None:
     """Print memories, each with its labels and the day of its last change."""
-    _memories(found, "changed", [one.updated_at.date().isoformat() for one in found])
+    _memories(found, "changed", [memory.updated_at.date().isoformat() for memory in found])
 
 
 def _facts(found: results.FactsFound) -> None:
     rows = []
-    for one in found.facts:
-        end = one.valid_to.date().isoformat() if one.valid_to else ""
-        holds = f"{one.valid_from.date().isoformat()} – {end}"
-        rows.append([str(one.id), one.subject, one.predicate, one.object, f"{one.confidence:.2f}", holds, one.origin])
+    for fact in found.facts:
+        end = fact.valid_to.date().isoformat() if fact.valid_to else ""
+        holds = f"{fact.valid_from.date().isoformat()} – {end}"
+        rows.append(
+            [str(fact.id), fact.subject, fact.predicate, fact.object, f"{fact.confidence:.2f}", holds, fact.origin]
+        )
     print_rows(rows, "id", "subject", "predicate", "object", "sure", "holds", "said by")
 
 
 def _stats(counted: results.Stats) -> None:
-    span = [one.date().isoformat() for one in (counted.oldest_at, counted.newest_at) if one is not None]
+    span = [at.date().isoformat() for at in (counted.oldest_at, counted.newest_at) if at is not None]
     groups = {
         "by scope": counted.by_scope,
         "by kind": counted.by_fact_type,
@@ -271,7 +279,9 @@ def _stats(counted: results.Stats) -> None:
         "by category": counted.by_category,
     }
     fields = {"memories": f"{counted.memories}" + (f", {' – '.join(span)}" if span else "")}
-    fields |= {name: ", ".join(f"{key} {count}" for key, count in one.items()) for name, one in groups.items() if one}
+    fields |= {
+        name: ", ".join(f"{key} {count}" for key, count in group.items()) for name, group in groups.items() if group
+    }
     fields["facts"] = f"{counted.facts}, ended ones too"
     fields["not shown"] = (
         f"{counted.superseded} superseded, {counted.merged} merged, {counted.deleted} hidden, {counted.expired} expired"
@@ -290,18 +300,18 @@ def _value(value: Any) -> str:
 
 def _sessions(found: SessionList, offset: int) -> None:
     rows = [
-        [one.session_id, one.agent, _minute(one.started_at), _ended(one), str(one.kept), str(one.dropped)]
-        for one in found.sessions
+        [row.session_id, row.agent, _minute(row.started_at), _ended(row), str(row.kept), str(row.dropped)]
+        for row in found.sessions
     ]
     print_rows(rows, "session", "agent", "began", "ended", "kept", "dropped")
     print_line(page_line(len(rows), found.total, offset))
 
 
 def _session(found: ShownSession, offset: int) -> None:
-    one = found.session
-    lasted = f"{_minute(one.started_at)} – {_ended(one)} (UTC)"
-    counts = f"{one.kept} kept, {one.dropped} dropped"
-    fields = {"session": one.session_id, "agent": one.agent, "time": lasted, "observations": counts}
+    session = found.session
+    lasted = f"{_minute(session.started_at)} – {_ended(session)} (UTC)"
+    counts = f"{session.kept} kept, {session.dropped} dropped"
+    fields = {"session": session.session_id, "agent": session.agent, "time": lasted, "observations": counts}
     print_fields({name: value for name, value in fields.items() if value})
     if out.is_terminal:
         print_rows([_short(each) for each in found.observations], "no", "time", "tool", "became", "what it says")
@@ -314,23 +324,29 @@ def _session(found: ShownSession, offset: int) -> None:
     print_line(page_line(len(found.observations), found.total, offset))
 
 
-def _short(one: ShownObservation) -> list[str | Text]:
+def _short(row: ShownObservation) -> list[str | Text]:
     """Return a line for a terminal: what was kept is named by its memory; of what was not, the first reason leads."""
-    kept = one.decision == Decision.KEPT
-    became = f"{one.decision} {one.memory_id}" if kept else one.decision
-    why = "" if kept else one.reason.partition(",")[0] + " · " * bool(one.summary)
-    said = Text.assemble((sanitized(why), "dim"), sanitized(one.summary))
-    return [str(one.number), f"{one.at:%H:%M}", one.tool or one.event, Text(became, style=_STYLES[one.decision]), said]
+    kept = row.decision == Decision.KEPT
+    became = f"{row.decision} {row.memory_id}" if kept else row.decision
+    why = "" if kept else row.reason.partition(",")[0] + " · " * bool(row.summary)
+    summary = Text.assemble((sanitized(why), "dim"), sanitized(row.summary))
+    return [
+        str(row.number),
+        f"{row.at:%H:%M}",
+        row.tool or row.event,
+        Text(became, style=_STYLES[row.decision]),
+        summary,
+    ]
 
 
-def _whole(one: ShownObservation) -> list[str | Text]:
-    score = "" if one.score is None else f"{one.score:.2f}"
-    first = [str(one.number), f"{one.at:%Y-%m-%d %H:%M}", one.tool or one.event, one.decision, one.reason]
-    return [*first, score, one.memory_id or "", one.summary]
+def _whole(row: ShownObservation) -> list[str | Text]:
+    score = "" if row.score is None else f"{row.score:.2f}"
+    first = [str(row.number), f"{row.at:%Y-%m-%d %H:%M}", row.tool or row.event, row.decision, row.reason]
+    return [*first, score, row.memory_id or "", row.summary]
 
 
-def _ended(one: SessionSummary) -> str:
-    return _minute(one.ended_at) if one.ended_at else "goes on"
+def _ended(session: SessionSummary) -> str:
+    return _minute(session.ended_at) if session.ended_at else "goes on"
 
 
 def _minute(at: datetime) -> str:
@@ -339,8 +355,8 @@ def _minute(at: datetime) -> str:
 
 def _users(found: Users) -> None:
     rows = [
-        [one.user, "admin" if one.admin else "", _roles(one.teams), _day(one.created_at), _day(one.disabled_at)]
-        for one in found.users
+        [user.user, "admin" if user.admin else "", _roles(user.teams), _day(user.created_at), _day(user.disabled_at)]
+        for user in found.users
     ]
     print_rows(
         rows,
@@ -355,7 +371,7 @@ def _users(found: Users) -> None:
 
 def _teams(found: Teams) -> None:
     print_rows(
-        [[one.team, _roles(one.members)] for one in found.teams],
+        [[team.team, _roles(team.members)] for team in found.teams],
         "team",
         "members",
         empty="No teams yet: `recollect team add NAME` adds one.",
@@ -364,24 +380,24 @@ def _teams(found: Teams) -> None:
 
 def _projects(found: Projects) -> None:
     rows = [
-        [one.team, one.project, "private" if one.private else "open", _roles(one.members)] for one in found.projects
+        [row.team, row.project, "private" if row.private else "open", _roles(row.members)] for row in found.projects
     ]
     print_rows(rows, "team", "project", "kind", "roles of its own", empty="No projects are registered.")
 
 
 def _tokens(found: Tokens) -> None:
     rows = [
-        [one.prefix, one.label, one.role or "all"]
-        + [_day(at) for at in (one.created_at, one.expires_at, one.last_used_at, one.revoked_at)]
-        for one in found.tokens
+        [token.prefix, token.label, token.role or "all"]
+        + [_day(at) for at in (token.created_at, token.expires_at, token.last_used_at, token.revoked_at)]
+        for token in found.tokens
     ]
     print_rows(rows, "prefix", "label", "may", "made", "expires", "last used", "revoked", empty="No tokens.")
 
 
 def _audit(found: AuditPage) -> None:
     rows = [
-        [f"{one.number}", _second(one.at), one.actor, one.namespace, one.action, f"{one.memory_id or ''}", _what(one)]
-        for one in found.lines
+        [f"{row.number}", _second(row.at), row.actor, row.namespace, row.action, f"{row.memory_id or ''}", _what(row)]
+        for row in found.lines
     ]
     print_rows(rows, "no", "time", "who", "where", "did", "memory", "what", empty="Nothing was done yet.")
     if found.before is not None:

@@ -74,13 +74,15 @@ class _Command(TyperCommand):
         """Write arguments, options, and the panels of further options."""
         sections: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
         others: list[str] = []
-        for one in self.get_params(ctx):
+        for option in self.get_params(ctx):
             title = (
-                "Arguments" if isinstance(one, TyperArgument) else getattr(one, "rich_help_panel", None) or "Options"
+                "Arguments"
+                if isinstance(option, TyperArgument)
+                else getattr(option, "rich_help_panel", None) or "Options"
             )
-            if title == FILTERS and self.name != FILTERS_COMMAND and one.name not in DAILY:
-                others.append(one.opts[0])
-            elif (record := one.get_help_record(ctx)) is not None:
+            if title == FILTERS and self.name != FILTERS_COMMAND and option.name not in DAILY:
+                others.append(option.opts[0])
+            elif (record := option.get_help_record(ctx)) is not None:
                 sections.setdefault(title, []).append(record)
         if others:
             sections[FILTERS].append(("more", f"{', '.join(others)}: see `recollect {FILTERS_COMMAND}`."))
@@ -105,9 +107,9 @@ def _without_types(command: Any) -> None:
         command.__class__ = _Command
     elif type(command) is TyperGroup:
         command.__class__ = _Group
-    for one in command.params:
-        if isinstance(one, TyperArgument):
-            one.__class__ = _Argument
+    for parameter in command.params:
+        if isinstance(parameter, TyperArgument):
+            parameter.__class__ = _Argument
     for below in getattr(command, "commands", {}).values():
         _without_types(below)
 
@@ -180,7 +182,7 @@ class Commands(TyperGroup):
         ctx.command = copy(self)  # a daemon runs the commands of this one
         ctx.command.commands = {
             **self.commands,
-            **{one: described[one] for one in described if one not in self.commands},
+            **{name: described[name] for name in described if name not in self.commands},
         }
         return super().shell_complete(ctx, incomplete)
 
@@ -195,7 +197,7 @@ class Commands(TyperGroup):
         for title, names in GROUPS.items():
             with formatter.section(title):
                 found = [(name, self.get_command(_ctx, name)) for name in names.split()]
-                rows = [(name, one.get_short_help_str(_WHOLE)) for name, one in found]
+                rows = [(name, command.get_short_help_str(_WHOLE)) for name, command in found]
                 formatter.write_dl(rows, col_max=15)
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -213,7 +215,7 @@ class Commands(TyperGroup):
         names = self.list_commands(ctx)
         if known[0] not in names and not known[0].startswith("-"):
             near = [NEAREST[args[0]]] if args[0] in NEAREST else get_close_matches(args[0], names)
-            close = f" Did you mean {', '.join(f'`{one}`' for one in near)}?" if near else ""
+            close = f" Did you mean {', '.join(f'`{name}`' for name in near)}?" if near else ""
             ctx.fail(f"No such command `{args[0]}`.{close}")
         name, command, rest = super().resolve_command(ctx, known)
         return name, command, _before_command(ctx, command, list(rest))
@@ -226,8 +228,8 @@ def _before_command(ctx: Any, command: Any, args: list[str]) -> list[str]:
     """
     own = {
         option
-        for one in (command, *getattr(command, "commands", {}).values())
-        for each in one.params
+        for known in (command, *getattr(command, "commands", {}).values())
+        for each in known.params
         for option in each.opts
     }
     rest: list[str] = []

@@ -25,17 +25,17 @@ _BEFORE: Final = ("home", "user", "team", "project")
 def projects(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the projects that the user may read."""
     found = _ask(ctx, "count_projects")
-    return _begun((one.project for one in found.projects), incomplete) if found else []
+    return _begun((project.project for project in found.projects), incomplete) if found else []
 
 
 def tags(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the tags of the latest memories."""
-    return _begun((tag for one in _latest(ctx) for tag in one.tags), incomplete)
+    return _begun((tag for memory in _latest(ctx) for tag in memory.tags), incomplete)
 
 
 def categories(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the groups of the latest memories."""
-    return _begun((one.category for one in _latest(ctx) if one.category), incomplete)
+    return _begun((memory.category for memory in _latest(ctx) if memory.category), incomplete)
 
 
 OF: Final[dict[str, Callable[[typer.Context, str], list[str]]]] = {
@@ -51,21 +51,21 @@ def _latest(ctx: typer.Context) -> Iterable[Any]:
     return found.memories if found else ()
 
 
-def _ask(ctx: typer.Context, verb: str, **given: Any) -> Any:
+def _ask(ctx: typer.Context, verb: str, **fields: Any) -> Any:
     """Return what a verb answers, None where nobody is there who could be asked at once."""
     options = ctx.find_root().params
     try:
         settings = Settings(**{name: options[name] for name in _BEFORE if options.get(name) is not None})
         if opening.is_served():
             with opening.opened(settings, model=False) as ask:
-                return ask(verb, **given)
+                return ask(verb, **fields)
         if not settings.url and launch.running(settings) is None:
             return None
         with remote(settings) as link:
-            return link.perform(verb, **given)
+            return link.perform(verb, **fields)
     except RecollectError:
         return None
 
 
 def _begun(names: Iterable[str], incomplete: str) -> list[str]:
-    return sorted({one for one in names if one.casefold().startswith(incomplete.casefold())})
+    return sorted({name for name in names if name.casefold().startswith(incomplete.casefold())})

@@ -31,7 +31,7 @@ def status(
     """Show the daemon, or a team's server: who owns the store, its address, since when, and how much memory it uses."""
     if ctx.obj.url and not token:
         checks = list(server_checks(ctx.obj))
-        body = {"running": all(one.well for one in checks), "server": ctx.obj.url}
+        body = {"running": all(check.well for check in checks), "server": ctx.obj.url}
         checks += inbox_checks(ctx.obj) if body["running"] else []
         exit_codes.show(body, as_json, print_answer=lambda: answers.print_checks(checks))
         return
@@ -44,9 +44,9 @@ def status(
             raise NotFound(message)
         plan = Plan(ctx.obj.folder)
         more = [f"{plan.message}; the next start of the daemon goes on."] if plan.waiting else []
-        told = {"running": False, **({"remembered": plan.message} if more else {})}
+        state = {"running": False, **({"remembered": plan.message} if more else {})}
         waits = {} if owner else _waits(ctx.obj)
-        exit_codes.show(told | waits, as_json, message, *more, *waits.values())
+        exit_codes.show(state | waits, as_json, message, *more, *waits.values())
         return
     if token:
         exit_codes.show({"bearer": client.runtime.token}, as_json, client.runtime.token)

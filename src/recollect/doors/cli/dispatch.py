@@ -95,7 +95,7 @@ def _help(words: Sequence[str]) -> str | None:
     asks = {*_HELP_WANTED, "help"} if words[:1] == ["help"] else _HELP_WANTED
     if not asks & set(words) or not _fits():
         return None
-    typed = [one for one in words if one not in asks]
+    typed = [word for word in words if word not in asks]
     typed = meant(typed)
     if "--" in typed:
         return None
@@ -106,22 +106,22 @@ def _help(words: Sequence[str]) -> str | None:
     if whole in known or not typed:
         return known[whole]
     paths = [" ".join(typed[:2]), typed[0]]
-    groups = {one.partition(" ")[0] for one in known if " " in one}
-    return next((known[one] for one in paths if one in known and one not in groups), None)
+    groups = {path.partition(" ")[0] for path in known if " " in path}
+    return next((known[path] for path in paths if path in known and path not in groups), None)
 
 
 def _fits() -> bool:
     """Say whether what is printed has 80 columns."""
-    told = environment.of_terminal().get("COLUMNS", "")
+    columns = environment.of_terminal().get("COLUMNS", "")
     try:
-        return (int(told) if told.isdecimal() else get_terminal_size(1).columns) >= _COLUMNS
+        return (int(columns) if columns.isdecimal() else get_terminal_size(1).columns) >= _COLUMNS
     except OSError:  # it is no terminal
         return True
 
 
 def split(words: Sequence[str]) -> _Typed | None:
     """Take the settings that stand before a command; None where anything but them and `--json` does."""
-    given: dict[str, str] = {}
+    options: dict[str, str] = {}
     rest = list(words)
     while rest and rest[0].startswith("-"):
         if rest[0] == _JSON:
@@ -130,8 +130,8 @@ def split(words: Sequence[str]) -> _Typed | None:
         name, equals, value = rest.pop(0).removeprefix("--").partition("=")
         if name not in _WITH_VALUE or not (equals or rest):
             return None
-        given[name] = value if equals else rest.pop(0)
-    return _Typed(given, meant(rest)[0], rest[1:]) if rest else None
+        options[name] = value if equals else rest.pop(0)
+    return _Typed(options, meant(rest)[0], rest[1:]) if rest else None
 
 
 def _toolsets(words: Sequence[str]) -> tuple[str, ...] | None:

@@ -51,7 +51,7 @@ def doctor(
     exit_codes.show(
         public_json(list[Check], checks)["checks"], as_json, print_answer=lambda: answers.print_checks(checks)
     )
-    if not all(one.well for one in checks):
+    if not all(check.well for check in checks):
         raise typer.Exit(1)
 
 
@@ -65,7 +65,7 @@ def _diagnose(settings: Settings, *, deep: bool) -> list[Check]:
     ]
     if settings.url:
         server = list(server_checks(settings))
-        return [*checks, *server, *(inbox_checks(settings) if all(one.well for one in server) else [])]
+        return [*checks, *server, *(inbox_checks(settings) if all(check.well for check in server) else [])]
     checks.append(_daemon_check(settings))
     try:
         with opened(settings, model=False) as run:

@@ -14,7 +14,7 @@ from recollect.domain.requests import Get, Levels, Update
 from recollect.domain.results import Memory, Outcome
 from recollect.doors.cli import answers, exit_codes, terminal
 from recollect.doors.cli.opening import opened
-from recollect.doors.cli.options import QUOTES, Given, from_fields
+from recollect.doors.cli.options import QUOTES, Fields, from_fields
 from recollect.doors.cli.typed import typed_text
 from recollect.doors.serializers import agent_json
 from recollect.errors import InvalidInput, RecollectError, relayed
@@ -34,53 +34,53 @@ Words = Annotated[list[str] | None, typer.Argument(metavar="[TEXT]...", help=f"N
 
 @cli.command()
 @from_fields(Update)
-def update(ctx: typer.Context, given: Given, as_json: bool = False, words: Words = None) -> None:
+def update(ctx: typer.Context, fields: Fields, as_json: bool = False, words: Words = None) -> None:
     """Change fields of a memory. What is not given stays, a list is replaced, and `""` empties a field."""
-    exit_codes.answered(ctx.obj, "update_memory", _with_text(given, words), as_json)
+    exit_codes.answered(ctx.obj, "update_memory", _with_text(fields, words), as_json)
 
 
-def _with_text(given: Given, words: Sequence[str] | None) -> Given:
+def _with_text(fields: Fields, words: Sequence[str] | None) -> Fields:
     """Return the fields with the text that was typed behind the id."""
     if not words:
-        return given
-    if "content" in given:
+        return fields
+    if "content" in fields:
         raise InvalidInput("content", "Invalid content: Must be given once, behind the id or as `--content`")
-    return given | {"content": typed_text("content", words, required=True)}
+    return fields | {"content": typed_text("content", words, required=True)}
 
 
 @cli.command()
 @from_fields(Update)
-def edit(ctx: typer.Context, given: Given, as_json: bool = False, words: Words = None) -> None:
+def edit(ctx: typer.Context, fields: Fields, as_json: bool = False, words: Words = None) -> None:
     """Change a memory in your editor: `$VISUAL`, else `$EDITOR`. Its labels are the head, its content the rest.
 
     What you leave as it is stays; a label without a value is taken away. Text that is refused is kept in a file, whose
     name is told. With a text or fields it changes those as `update` does, and opens no editor.
     """
-    given = _with_text(given, words)
-    if given.keys() - Get.model_fields.keys():
-        exit_codes.answered(ctx.obj, "update_memory", given, as_json)
+    fields = _with_text(fields, words)
+    if fields.keys() - Get.model_fields.keys():
+        exit_codes.answered(ctx.obj, "update_memory", fields, as_json)
         return
-    Get(**given)
-    before, edited = terminal.edited(lambda: _text_of(ctx.obj, given))
+    Get(**fields)
+    before, edited = terminal.edited(lambda: _text_of(ctx.obj, fields))
     changed = {} if edited is None else _changed_fields(before, edited)
     if edited is None or not changed:
-        body = {"message": "Nothing changed.", "id": given["id"], "outcome": "unchanged"}
+        body = {"message": "Nothing changed.", "id": fields["id"], "outcome": "unchanged"}
         exit_codes.show(body, as_json, body["message"])
         return
-    allowed = {name: value for name, value in given.items() if name in Levels.model_fields}
+    allowed = {name: value for name, value in fields.items() if name in Levels.model_fields}
     try:
-        Update(id=given["id"], **changed, **allowed)
+        Update(id=fields["id"], **changed, **allowed)
         with opened(ctx.obj, model=True) as ask:
-            outcome: Outcome = ask("update_memory", id=given["id"], **changed, **allowed)
+            outcome: Outcome = ask("update_memory", id=fields["id"], **changed, **allowed)
     except RecollectError as error:
         kept = _kept(edited)
         raise relayed(type(error).__name__, f"{str(error).rstrip('.')}. Your text is kept in {kept}.") from None
     exit_codes.show(agent_json(Outcome, outcome), as_json, print_answer=lambda: answers.print_answer(outcome))
 
 
-def _text_of(settings: Settings, given: Given) -> str:
+def _text_of(settings: Settings, fields: Fields) -> str:
     with opened(settings, model=False) as ask:
-        return _as_text(ask("get_memory", **given))
+        return _as_text(ask("get_memory", **fields))
 
 
 def _as_text(memory: Memory) -> str:
@@ -91,7 +91,7 @@ def _as_text(memory: Memory) -> str:
 
 def _value(value: Any) -> str:
     if isinstance(value, list):
-        return f"[{', '.join(_value(one) for one in value)}]"
+        return f"[{', '.join(_value(item) for item in value)}]"
     text = "" if value is None else str(value)
     return text if not text or (_PLAIN.fullmatch(text) and ": " not in text) else json.dumps(text, ensure_ascii=False)
 

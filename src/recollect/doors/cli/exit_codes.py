@@ -82,19 +82,19 @@ def show(
 
 
 def answered(
-    settings: Settings, name: str, given: dict[str, Any], as_json: bool, *, why: bool = False, stored: str = ""
+    settings: Settings, name: str, fields: dict[str, Any], as_json: bool, *, why: bool = False, stored: str = ""
 ) -> Any:
     """Run a verb, print its answer and return it; exit with the code of `NotFound` when nothing was found.
 
     `stored` is what the answer also says of a new memory.
     """
-    result = perform(settings, name, given)
+    result = perform(settings, name, fields)
     brief = isinstance(result, Recalled) and result.index is not None
     if isinstance(result, Outcome):
         result = named_here(result)
     if stored and isinstance(result, Outcome) and result.status is WriteStatus.STORED:
         result = replace(result, notes=(*result.notes, stored))
-    body, offset = agent_json(BY_NAME[name].answer, result), given.get("offset", 0)
+    body, offset = agent_json(BY_NAME[name].answer, result), fields.get("offset", 0)
     if isinstance(result, Listed):
         body = with_contents(body, result)
     show(body, as_json, print_answer=lambda: print_answer(result, offset, why=why), brief=brief)
@@ -111,18 +111,18 @@ def answered_each(
     print_each: Callable[[Outcome], None] = print_answer,
 ) -> None:
     """Run a verb for each request and print the outcomes; exit with the code of `NotFound` where one found nothing."""
-    for one in requests:
-        BY_NAME[name].request(**one)
+    for request in requests:
+        BY_NAME[name].request(**request)
     with opened(settings, model=name in NEED_MODEL) as run:
-        outcomes = [_outcome(run, name, one, alone=len(requests) == 1) for one in requests]
-    bodies = [agent_json(Outcome, one) for one in outcomes]
+        outcomes = [_outcome(run, name, request, alone=len(requests) == 1) for request in requests]
+    bodies = [agent_json(Outcome, outcome) for outcome in outcomes]
 
     def print_all() -> None:
-        for one in outcomes:
-            print_each(one)
+        for outcome in outcomes:
+            print_each(outcome)
 
     show(bodies if len(bodies) > 1 else bodies[0], as_json, print_answer=print_all)
-    if any(one.status is WriteStatus.NOT_FOUND for one in outcomes):
+    if any(outcome.status is WriteStatus.NOT_FOUND for outcome in outcomes):
         raise typer.Exit(NotFound.exit_code)
 
 
@@ -182,7 +182,7 @@ def _usage_error(error: Any) -> str:
     if context is None:
         return f"{message}."
     end = "" if message.endswith("?") else "."
-    if type(error).__name__ == "NoSuchOption" and any(one.nargs == -1 for one in context.command.params):
+    if type(error).__name__ == "NoSuchOption" and any(parameter.nargs == -1 for parameter in context.command.params):
         message += ". Put `--` before words that begin with a dash"
     return f"{message}{end} Try `{context.command_path} --help`."
 

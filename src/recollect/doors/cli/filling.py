@@ -31,7 +31,7 @@ def offer(
     found = find_remembered(root, settings.home)
     plan = Plan(settings.folder)
     new = plan.new(found.files)
-    body = {"files": len(new), "bytes": sum(one.size for one in new), "older_sessions": found.older}
+    body = {"files": len(new), "bytes": sum(file.size for file in new), "older_sessions": found.older}
     if not new:
         if found.files:
             tell("All that agents here remember is taken in.")
@@ -50,7 +50,7 @@ def offer(
 def _begin(settings: Settings, plan: Plan, new: Sequence[Remembered], tell: Tell, *, quiet: bool) -> str:
     """Let the daemon take the files in; without one do it at once, here."""
     if settings.daemon:
-        files = [asdict(one) for one in new]
+        files = [asdict(file) for file in new]
         client = launch.ensure(settings)
         client.post("/take-in", {"files": files, "user": settings.user, "team": settings.team})
         tell("Taking it in; `recollect status` says how far it is.")
@@ -65,13 +65,13 @@ def _begin(settings: Settings, plan: Plan, new: Sequence[Remembered], tell: Tell
 def _preview(new: Sequence[Remembered], found: Found) -> None:
     """Print a row for each kind of file of each agent."""
     rows = []
-    for agent, what in dict.fromkeys((one.agent, one.what) for one in new):
-        some = [one for one in new if (one.agent, one.what) == (agent, what)]
-        about = sorted({one.project or "all projects" for one in some})
+    for agent, what in dict.fromkeys((file.agent, file.what) for file in new):
+        some = [file for file in new if (file.agent, file.what) == (agent, what)]
+        about = sorted({file.project or "all projects" for file in some})
         named = ", ".join(about[:2]) + (f" and {len(about) - 2} more" if len(about) > 2 else "")
-        rows.append([agent, what, str(len(some)), _size(sum(one.size for one in some)), named])
+        rows.append([agent, what, str(len(some)), _size(sum(file.size for file in some)), named])
     render.print_rows(rows, "Of", "What", "Files", "Size", "About", title="Agents here remember already")
-    if found.older and any(one.what is What.SESSION for one in new):
+    if found.older and any(file.what is What.SESSION for file in new):
         out.print(f"{found.older} older sessions are left out.", highlight=False)
 
 

@@ -22,7 +22,7 @@ from recollect.doors.cli import exit_codes, terminal
 from recollect.doors.cli.answers import print_answer, print_memory, with_contents
 from recollect.doors.cli.command_groups import FILTERS_COMMAND, Commands
 from recollect.doors.cli.opening import opened
-from recollect.doors.cli.options import Given, MoreIds, from_fields, ids_of, projects
+from recollect.doors.cli.options import Fields, MoreIds, from_fields, ids_of, projects
 from recollect.doors.cli.render import out
 from recollect.doors.serializers import agent_json, public_json
 from recollect.environment import working_folder
@@ -112,9 +112,9 @@ def options(
     Try `recollect remember We deploy on Fridays`, then `recollect recall when do we ship`.
     """
     daemon = False if in_process else None
-    given: dict[str, Any] = {"home": home, "user": user, "team": team, "project": project, "daemon": daemon}
-    given["url"] = "" if in_process else None
-    ctx.obj = Settings(**{name: value for name, value in given.items() if value is not None})
+    options: dict[str, Any] = {"home": home, "user": user, "team": team, "project": project, "daemon": daemon}
+    options["url"] = "" if in_process else None
+    ctx.obj = Settings(**{name: value for name, value in options.items() if value is not None})
     ctx.with_resource(calendar.in_zone(calendar.zone_named(ctx.obj.time_zone)))
     if home is not None and ctx.invoked_subcommand in _NEED_STORE and not {"-h", "--help"} & set(terminal.words()):
         _check_store(ctx.obj)
@@ -133,7 +133,7 @@ def _check_store(settings: Settings) -> None:
 @from_fields(Draft, without="source")
 def remember(
     ctx: typer.Context,
-    given: Given,
+    fields: Fields,
     as_json: bool = False,
     redact: Annotated[bool, typer.Option("--redact", help="Mask secrets instead of refusing.")] = False,
     _message: Annotated[bool, typer.Option("-m", "--message", hidden=True, help="Before the text, as in git.")] = False,
@@ -141,12 +141,12 @@ def remember(
     """Store a memory, or update it by its key or `--id`."""
     if redact:
         ctx.obj = ctx.obj.model_copy(update={"on_secret": OnSecret.REDACT})
-    exit_codes.answered(ctx.obj, "remember", given, as_json, stored=_where_it_went(ctx.obj, given))
+    exit_codes.answered(ctx.obj, "remember", fields, as_json, stored=_where_it_went(ctx.obj, fields))
 
 
-def _where_it_went(settings: Settings, given: Given) -> str:
+def _where_it_went(settings: Settings, fields: Fields) -> str:
     """Say where a new memory lies and who can read it, where nobody named a scope, a project or a repository."""
-    if given.keys() & {"scope", "id", "supersedes"} or "project" in settings.model_fields_set:
+    if fields.keys() & {"scope", "id", "supersedes"} or "project" in settings.model_fields_set:
         return ""
     try:
         if checkout_of(working_folder()) is not None:
@@ -154,7 +154,7 @@ def _where_it_went(settings: Settings, given: Given) -> str:
     except OSError:  # the folder is gone
         return ""
     who = f"everybody on the team `{settings.team}` can read it" if settings.url else "only commands in it find it"
-    if given.get("sensitivity"):
+    if fields.get("sensitivity"):
         who = "only you can read it"
     return (
         f"It is in the project `{settings.project}`, which is this folder, as it lies in no repository: {who}. "
@@ -166,36 +166,36 @@ def _where_it_went(settings: Settings, given: Given) -> str:
 @from_fields(Query)
 def recall(
     ctx: typer.Context,
-    given: Given,
+    fields: Fields,
     as_json: bool = False,
     why: Annotated[
         bool, typer.Option("--why", "--verbose", help="Also tell how the score of each hit came about.")
     ] = False,
 ) -> None:
     """Search by meaning, by word and by typo. Each hit says how well it matches and how it was found."""
-    exit_codes.answered(ctx.obj, "recall", given, as_json, why=why)
+    exit_codes.answered(ctx.obj, "recall", fields, as_json, why=why)
 
 
 def _register(name: str, operation: str, about: str) -> None:
     @cli.command(name, help=about)
     @from_fields(BY_NAME[operation].request, _POSITIONAL.get(name, ""))
-    def run(ctx: typer.Context, given: Given, as_json: bool = False) -> None:
-        exit_codes.answered(ctx.obj, operation, _by_id(given) if name == "similar" else given, as_json)
+    def run(ctx: typer.Context, fields: Fields, as_json: bool = False) -> None:
+        exit_codes.answered(ctx.obj, operation, _by_id(fields) if name == "similar" else fields, as_json)
 
 
-def _by_id(given: dict[str, Any]) -> dict[str, Any]:
+def _by_id(fields: dict[str, Any]) -> dict[str, Any]:
     """Take a number that stands where a text may stand for the id of a memory, as every other command does."""
-    number = str(given.get("content") or "").removeprefix("#")
-    if not number.isdecimal() or given.get("id"):
-        return given
-    return {name: value for name, value in given.items() if name != "content"} | {"id": number}
+    number = str(fields.get("content") or "").removeprefix("#")
+    if not number.isdecimal() or fields.get("id"):
+        return fields
+    return {name: value for name, value in fields.items() if name != "content"} | {"id": number}
 
 
 def _register_for_each(name: str, operation: str, about: str) -> None:
     @cli.command(name, help=about)
     @from_fields(BY_NAME[operation].request)
-    def run(ctx: typer.Context, given: Given, as_json: bool = False, more: MoreIds = None) -> None:
-        requests = [given | {"id": one} for one in ids_of(given, more)]
+    def run(ctx: typer.Context, fields: Fields, as_json: bool = False, more: MoreIds = None) -> None:
+        requests = [fields | {"id": number} for number in ids_of(fields, more)]
         exit_codes.answered_each(ctx.obj, operation, requests, as_json)
 
 
@@ -207,21 +207,21 @@ for _name, (_operation, _about) in COMMANDS.items():
 @from_fields(Listing)
 def list_(
     ctx: typer.Context,
-    given: Given,
+    fields: Fields,
     as_json: bool = False,
     everything: Annotated[bool, typer.Option("--all", help="All of them, not a page.")] = False,
 ) -> None:
     """List memories, a page at a time."""
     if not everything:
-        exit_codes.answered(ctx.obj, "list_memories", given, as_json)
+        exit_codes.answered(ctx.obj, "list_memories", fields, as_json)
         return
-    if given.keys() & {"limit", "offset"}:
+    if fields.keys() & {"limit", "offset"}:
         raise InvalidInput("all", "Invalid all: Must not be given together with `--limit` or `--offset`")
-    Listing(**given)
+    Listing(**fields)
     from recollect.doors.cli.paging import every
 
     with opened(ctx.obj, model=False) as run:
-        found = every(run, given)
+        found = every(run, fields)
     listed = Listed(tuple(found), len(found))
     body = with_contents(agent_json(Listed, listed), listed)
     exit_codes.show(body, as_json, print_answer=lambda: print_answer(listed))
@@ -229,28 +229,28 @@ def list_(
 
 @cli.command()
 @from_fields(Get)
-def show(ctx: typer.Context, given: Given, as_json: bool = False, more: MoreIds = None) -> None:
+def show(ctx: typer.Context, fields: Fields, as_json: bool = False, more: MoreIds = None) -> None:
     """Show one memory whole, with its history, or several."""
     found: list[dict[str, Any]] = []
     with opened(ctx.obj, model=False) as run:
-        for one in ids_of(given, more):
-            body = public_json(Memory, run("get_memory", **given | {"id": one}))
-            found.append(body | public_json(list[JournalEntry], run("history", **given | {"id": one})))
+        for number in ids_of(fields, more):
+            body = public_json(Memory, run("get_memory", **fields | {"id": number}))
+            found.append(body | public_json(list[JournalEntry], run("history", **fields | {"id": number})))
     exit_codes.show(found if len(found) > 1 else found[0], as_json, print_answer=lambda: _print_each(found))
 
 
 def _print_each(found: Sequence[dict[str, Any]]) -> None:
-    for number, one in enumerate(found):
+    for number, memory in enumerate(found):
         if number:
             out.print()
-        print_memory({name: value for name, value in one.items() if name != "history"}, one["history"])
+        print_memory({name: value for name, value in memory.items() if name != "history"}, memory["history"])
 
 
 @cli.command()
 @from_fields(Rescan, without="on_found")
 def rescan(
     ctx: typer.Context,
-    given: Given,
+    fields: Fields,
     as_json: bool = False,
     redact: Annotated[bool, typer.Option("--redact", help="Mask each secret in place.")] = False,
     quarantine: Annotated[
@@ -261,16 +261,16 @@ def rescan(
     if redact and quarantine:
         raise InvalidInput("redact", "Invalid redact: Must not be given together with `--quarantine`")
     rule = OnFound.REDACT if redact else OnFound.QUARANTINE if quarantine else OnFound.REPORT
-    found: Rescanned = exit_codes.answered(ctx.obj, "rescan", given | {"on_found": rule}, as_json)
+    found: Rescanned = exit_codes.answered(ctx.obj, "rescan", fields | {"on_found": rule}, as_json)
     if found.exposed and rule is OnFound.REPORT:
         raise typer.Exit(SecretFound.exit_code)
 
 
 @cli.command(FILTERS_COMMAND, hidden=True)
 @from_fields(_AllFilters)
-def _filters(ctx: typer.Context, given: Given) -> None:
+def _filters(ctx: typer.Context, fields: Fields) -> None:
     """Explain the filters, by which `recall`, `list` and others choose among memories."""
-    del given
+    del fields
     out.print(ctx.get_help(), highlight=False, markup=False, soft_wrap=True)
 
 

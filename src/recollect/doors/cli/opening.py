@@ -80,11 +80,11 @@ def _patient(perform: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def perform(settings: Settings, name: str, given: dict[str, Any], *, model: bool | None = None) -> Any:
+def perform(settings: Settings, name: str, fields: dict[str, Any], *, model: bool | None = None) -> Any:
     """Run one verb; raise `InvalidInput` for what was typed before anything is started."""
-    BY_NAME[name].request(**given)
+    BY_NAME[name].request(**fields)
     with opened(settings, model=name in NEED_MODEL if model is None else model) as run:
-        return run(name, **given)
+        return run(name, **fields)
 
 
 def _open_unless_daemon(settings: Settings, *, model: bool) -> App | None:

@@ -23,7 +23,7 @@ from recollect.errors import InvalidInput
 
 _SEVERAL: Final = re.compile(r"[\s\d#,]+")
 
-Given = dict[str, Any]
+Fields = dict[str, Any]
 """The fields of a request that were typed."""
 
 Json = Annotated[bool, typer.Option("--json", help="Answer as JSON, for machines.")]
@@ -72,32 +72,34 @@ _STORED: Final = ("tags", "category", "to_project")
 """The fields whose values the store knows."""
 
 
-def ids_of(given: Given, more: Sequence[str] | None) -> list[str]:
+def ids_of(fields: Fields, more: Sequence[str] | None) -> list[str]:
     """Return the ids that were typed, each once: `1,2` names two, and `#1` is 1. A key stands alone."""
-    if not more and not _SEVERAL.fullmatch(given["id"]):
-        return [given["id"]]
-    typed = [one.strip().removeprefix("#") for text in (given["id"], *(more or ())) for one in text.split(",")]
+    if not more and not _SEVERAL.fullmatch(fields["id"]):
+        return [fields["id"]]
+    typed = [number.strip().removeprefix("#") for text in (fields["id"], *(more or ())) for number in text.split(",")]
     ids = list(dict.fromkeys(filter(None, typed)))
-    wrong = next((one for one in ids if not one.isdecimal()), None)
+    wrong = next((number for number in ids if not number.isdecimal()), None)
     if wrong is not None and len(ids) > 1:  # words, which are no memories that are not there
         raise InvalidInput("id", f"Invalid id: `{wrong}` is none; Must be a number, as `recall` and `list` show it")
-    return ids or [given["id"]]
+    return ids or [fields["id"]]
 
 
 def from_fields(
     request: type[Request], positional: str = "", without: str = ""
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command an option for each field of a request, and hand it what was typed as `given`.
+    """Give a command an option for each field of a request, and hand it the fields that were typed as `fields`.
 
     Required fields and the `positional` one are arguments. Filters stand in a panel of their own. What has `ttl_days`
     also has `--expires`. The command keeps its own parameters; its `as_json`, if any, is `--json`.
     """
     fields = {name: field for name, field in request.model_fields.items() if name not in without.split()}
-    arguments = {name: _argument(name, one) for name, one in fields.items() if one.is_required() or name == positional}
+    arguments = {
+        name: _argument(name, field) for name, field in fields.items() if field.is_required() or name == positional
+    }
     filters = Filters.model_fields if issubclass(request, Filters) else {}
     options = {
-        name: _option(name, one, FILTERS if name in filters else None, stores=issubclass(request, _STORES))
-        for name, one in fields.items()
+        name: _option(name, field, FILTERS if name in filters else None, stores=issubclass(request, _STORES))
+        for name, field in fields.items()
         if name not in arguments
     }
     if expires := "ttl_days" in fields:
@@ -108,7 +110,7 @@ def from_fields(
 
     def widened(command: Callable[..., None]) -> Callable[..., None]:
         own = dict(inspect.signature(command, eval_str=True).parameters)
-        own.pop("given")
+        own.pop("fields")
         last = [own.pop(name).replace(annotation=Json) for name in ("as_json",) if name in own]
         whole = [*added.values(), *own.values(), *last]
 
@@ -119,12 +121,12 @@ def from_fields(
                 values["ttl_days"] = days_left(until, values["ttl_days"])
             if issubclass(request, _STORES):
                 values["sensitivity"] = _level(values)
-            command(given={name: value for name, value in values.items() if value is not None}, **typed)
+            command(fields={name: value for name, value in values.items() if value is not None}, **typed)
 
         known = cast(Any, run)
         known.__name__, known.__doc__ = command.__name__, command.__doc__
-        known.__signature__ = inspect.Signature([one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in whole])
-        known.__annotations__ = {one.name: one.annotation for one in whole}
+        known.__signature__ = inspect.Signature([part.replace(kind=inspect.Parameter.KEYWORD_ONLY) for part in whole])
+        known.__annotations__ = {part.name: part.annotation for part in whole}
         return run
 
     return widened
@@ -201,7 +203,7 @@ projects: Final = _lazily("to_project")
 
 def _completion(kind: type[StrEnum]) -> Callable[[str], list[str]]:
     def complete(incomplete: str) -> list[str]:
-        return [one for one in kind if one.startswith(incomplete)]
+        return [name for name in kind if name.startswith(incomplete)]
 
     return complete
 
@@ -229,7 +231,7 @@ def _member(annotation: Any) -> Any:
 def _plain_type(annotation: Any) -> Any:
     """Return a type without its constraints, its alternative `None` and its members: `tuple` for a list of names."""
     while (origin := get_origin(annotation)) not in (None, tuple):
-        annotation = next(one for one in get_args(annotation) if one is not NoneType)
+        annotation = next(part for part in get_args(annotation) if part is not NoneType)
     return origin or (annotation if isinstance(annotation, type) else str)  # a literal is one text of several
 
 
@@ -241,7 +243,7 @@ def _value(request: type[Request], name: str, typed: Any) -> Any:
     if typed is None or typed is False or typed == []:
         return None
     if name == "tags":
-        typed = [tag for one in typed for tag in one.split(",")] if any(typed) else typed
+        typed = [tag for text in typed for tag in text.split(",")] if any(typed) else typed
     if _plain_type(field.annotation) is datetime:
         return moment(name, typed, end=name == "until", ahead=name == "valid_to")
-    return [one for one in typed if one] if request is Update and isinstance(typed, list) else typed
+    return [text for text in typed if text] if request is Update and isinstance(typed, list) else typed

@@ -18,7 +18,7 @@ def every(ask: Ask, filters: Mapping[str, Any]) -> list[Memory]:
     asked = {"order": "newest"} | dict(filters) | {"limit": MAX_LIMIT}
     while True:
         page: Listed = ask("list_memories", **asked)
-        found |= {one.id: one for one in page.memories}
+        found |= {memory.id: memory for memory in page.memories}
         if page.after is None:
             return list(found.values())
         asked["after"] = page.after

@@ -13,7 +13,7 @@ from recollect.domain.enums import Scope
 from recollect.domain.requests import Caller
 from recollect.doors.cli import exit_codes, terminal
 from recollect.doors.cli.opening import opened
-from recollect.doors.cli.options import EVERY_LEVEL, Given, Json, from_fields
+from recollect.doors.cli.options import EVERY_LEVEL, Fields, Json, from_fields
 from recollect.doors.cli.options import projects as completed_projects
 from recollect.errors import RecollectError
 from recollect.projects import Project, filed_under, find_project, set_project
@@ -52,12 +52,12 @@ def set_(
     file = set_project(environment.working_folder(), named, settings.home)
     if asks and terminal.interactive():
         take = typer.confirm(f"{_count(count)} {_are(count)} filed under {former}. Move them to {named}?", err=True)
-    said = _filed_under(former, count)
+    sentences = _filed_under(former, count)
     if count and take:
         moved = _move(settings.model_copy(update={"project": named}), former)
-        said, count = (f"{_count(moved)} moved from {former} to {named}.",), 0
+        sentences, count = (f"{_count(moved)} moved from {former} to {named}.",), 0
     body = {"project": named, "source": str(file), "under_former_name": count}
-    exit_codes.show(body, as_json, f"The project is {named}; see {file}.", *said)
+    exit_codes.show(body, as_json, f"The project is {named}; see {file}.", *sentences)
 
 
 @projects.command()
@@ -86,9 +86,9 @@ def rename(
 
 @projects.command("list")
 @from_fields(CountProjects)
-def list_(ctx: typer.Context, given: Given, as_json: bool = False) -> None:
+def list_(ctx: typer.Context, fields: Fields, as_json: bool = False) -> None:
     """List the projects that you may read, and how many memories each holds."""
-    exit_codes.answered(ctx.obj, "count_projects", given, as_json)
+    exit_codes.answered(ctx.obj, "count_projects", fields, as_json)
 
 
 @projects.command()
@@ -128,9 +128,9 @@ def _show_project(settings: Settings, as_json: bool) -> None:
         )
     if count := _under_folder_name(settings, found):
         sentences += _filed_under(found.folder_name, count)
-    former = {one: many for one in found.former if (many := _memories_of(settings, one))}
-    for one, many in former.items():
-        sentences += _filed_under(one, many)
+    former = {name: many for name in found.former if (many := _memories_of(settings, name))}
+    for name, many in former.items():
+        sentences += _filed_under(name, many)
     body = {"project": settings.project, "source": source, "folder_name": found.folder_name, "under_folder_name": count}
     body |= {"former": former} if former else {}
     body |= {"claimed": found.claimed} if found.claimed else {}

@@ -24,7 +24,7 @@ from recollect.domain.review import (
 )
 from recollect.doors.cli import answers, exit_codes, render, terminal
 from recollect.doors.cli.opening import opened, perform
-from recollect.doors.cli.options import Given, from_fields
+from recollect.doors.cli.options import Fields, from_fields
 from recollect.doors.cli.render import print_line
 from recollect.doors.serializers import public_json
 from recollect.environment import working_folder
@@ -48,7 +48,7 @@ _WITHOUT_TERMINAL: Final = (
 @from_fields(Inbox)
 def inbox(
     ctx: typer.Context,
-    given: Given,
+    fields: Fields,
     as_json: bool = False,
     decide: Annotated[
         str | None, typer.Option("--decide", metavar="ID", help="Decide this one without asking; needs `--as`.")
@@ -77,17 +77,17 @@ def inbox(
 ) -> None:
     """Decide what waits: with one key each in a terminal. What is not decided is never put before a prompt."""
     if (asked := _decided(decide, source, decision)) is not None:
-        exit_codes.answered(ctx.obj, "decide", asked | _levels(given), as_json)
+        exit_codes.answered(ctx.obj, "decide", asked | _levels(fields), as_json)
         return
     if rules or drop_rule is not None:
-        _rules(ctx, given, drop_rule, as_json)
+        _rules(ctx, fields, drop_rule, as_json)
         return
-    page: WaitingPage = perform(ctx.obj, "inbox", given)
+    page: WaitingPage = perform(ctx.obj, "inbox", fields)
     if as_json or not render.out.is_terminal or not page.total:
         exit_codes.show(public_json(WaitingPage, page), as_json, print_answer=lambda: _print_page(page))
         return
     terminal.leave_to_client()
-    _decide_each(ctx, given)
+    _decide_each(ctx, fields)
 
 
 def _decided(decide: str | None, source: list[str] | None, decision: str | None) -> dict[str, Any] | None:
@@ -101,29 +101,29 @@ def _decided(decide: str | None, source: list[str] | None, decision: str | None)
     return named | {"decision": decision} if named else None
 
 
-def _rules(ctx: typer.Context, given: dict[str, Any], dropped: str | None, as_json: bool) -> None:
+def _rules(ctx: typer.Context, fields: dict[str, Any], dropped: str | None, as_json: bool) -> None:
     """Remove the rule for a source, or list all rules."""
     if dropped is not None:
-        fields = {name: value for name, value in given.items() if name in DropSourceRule.model_fields}
-        answer: SourceRuleDropped = perform(ctx.obj, "drop_source_rule", fields | {"source": dropped})
+        named = {name: value for name, value in fields.items() if name in DropSourceRule.model_fields}
+        answer: SourceRuleDropped = perform(ctx.obj, "drop_source_rule", named | {"source": dropped})
         exit_codes.show(
             public_json(SourceRuleDropped, answer), as_json, print_answer=lambda: print_line(answer.message)
         )
         return
-    page: SourceRulePage = perform(ctx.obj, "source_rules", given)
+    page: SourceRulePage = perform(ctx.obj, "source_rules", fields)
     exit_codes.show(public_json(SourceRulePage, page), as_json, print_answer=lambda: _print_rules(page))
 
 
 def _print_rules(page: SourceRulePage) -> None:
-    for one in page.rules:
-        print_line(f"{one.decision} {one.source}, made by {one.author} on {one.at:%Y-%m-%d} ({one.scope})")
+    for rule in page.rules:
+        print_line(f"{rule.decision} {rule.source}, made by {rule.author} on {rule.at:%Y-%m-%d} ({rule.scope})")
     print_line(page.message)
 
 
 def print_waiting(page: WaitingPage) -> None:
     """Print what waits, one after the other."""
-    for one in page.waiting:
-        _print(one)
+    for waiting in page.waiting:
+        _print(waiting)
     print_line(page.message)
 
 
@@ -134,21 +134,21 @@ def _print_page(page: WaitingPage) -> None:
         print_line(_WITHOUT_TERMINAL)
 
 
-def _print(one: Waiting) -> None:
-    print_line(f"{one.id}, since {one.since:%Y-%m-%d}, from {one.origin}: {one.why}", "bold")
-    print_line(f"  {one.content}")
-    if one.told:
-        print_line(f"  Memory {one.contradicts} says: {one.told}", "yellow")
+def _print(waiting: Waiting) -> None:
+    print_line(f"{waiting.id}, since {waiting.since:%Y-%m-%d}, from {waiting.origin}: {waiting.why}", "bold")
+    print_line(f"  {waiting.content}")
+    if waiting.told:
+        print_line(f"  Memory {waiting.contradicts} says: {waiting.told}", "yellow")
 
 
-def _decide_each(ctx: typer.Context, given: dict[str, Any]) -> None:
+def _decide_each(ctx: typer.Context, fields: dict[str, Any]) -> None:
     """Show each memory that waits and ask for a key, until none is left or the person ends."""
     seen: set[int] = set()
     with opened(ctx.obj, model=False) as run:
-        while one := _next(lambda place: run("inbox", **given | {"limit": _PAGE, "offset": place}).waiting, seen):
-            seen.add(one.id)
-            _print(one)
-            asked = _ASKED_IN_QUARANTINE if one.quarantined else _ASKED
+        while waiting := _next(lambda place: run("inbox", **fields | {"limit": _PAGE, "offset": place}).waiting, seen):
+            seen.add(waiting.id)
+            _print(waiting)
+            asked = _ASKED_IN_QUARANTINE if waiting.quarantined else _ASKED
             chosen = _KEYS.get(typer.prompt(asked, default="s").strip().lower()[:1], "skip")
             if chosen == "quit":
                 return
@@ -157,20 +157,20 @@ def _decide_each(ctx: typer.Context, given: dict[str, Any]) -> None:
             words = {"content": typer.prompt("In your words")} if chosen == "edit" else {}
             decision = Decision.APPROVE if chosen == "edit" else Decision(chosen)
             try:
-                answers.print_answer(run("decide", id=str(one.id), decision=decision, **words, **_levels(given)))
+                answers.print_answer(run("decide", id=str(waiting.id), decision=decision, **words, **_levels(fields)))
             except (InvalidInput, NotFound, SecretFound) as error:
                 print_line(str(error), "red")
 
 
-def _levels(given: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in given.items() if name in Levels.model_fields}
+def _levels(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name in Levels.model_fields}
 
 
 def _next(page: Callable[[int], Sequence[Waiting]], seen: Collection[int]) -> Waiting | None:
     """Return the first of what waits that was not shown yet."""
     for place in count(0, _PAGE):
         found = page(place)
-        if (new := next((one for one in found if one.id not in seen), None)) is not None or len(found) < _PAGE:
+        if (new := next((memory for memory in found if memory.id not in seen), None)) is not None or len(found) < _PAGE:
             return new
     return None
 
@@ -179,7 +179,7 @@ def _next(page: Callable[[int], Sequence[Waiting]], seen: Collection[int]) -> Wa
 @from_fields(Withdraw, without="apply")
 def withdraw(
     ctx: typer.Context,
-    given: Given,
+    fields: Fields,
     as_json: bool = False,
     yes: Annotated[bool, typer.Option("--yes", help="Withdraw it; without this only say what that would be.")] = False,
     undo: Annotated[str | None, typer.Option("--undo", metavar="ID", help="Undo the withdrawal with this id.")] = None,
@@ -188,17 +188,17 @@ def withdraw(
     if undo is not None:
         answer: Withdrawn = perform(ctx.obj, "undo_withdrawal", {"id": undo})
     else:
-        answer = _withdrawn(ctx, given | {"apply": yes})
+        answer = _withdrawn(ctx, fields | {"apply": yes})
     exit_codes.show(public_json(Withdrawn, answer), as_json, print_answer=lambda: _print_withdrawn(answer, yes=yes))
 
 
-def _withdrawn(ctx: typer.Context, given: Given) -> Withdrawn:
+def _withdrawn(ctx: typer.Context, fields: Fields) -> Withdrawn:
     """Withdraw a source; a path names the file that it leads to, however that was written when it was imported."""
-    answer: Withdrawn = perform(ctx.obj, "withdraw", given)
-    for source in _spellings(given.get("source") or ""):
+    answer: Withdrawn = perform(ctx.obj, "withdraw", fields)
+    for source in _spellings(fields.get("source") or ""):
         if not answer.nearest:
             break
-        other: Withdrawn = perform(ctx.obj, "withdraw", given | {"source": source})
+        other: Withdrawn = perform(ctx.obj, "withdraw", fields | {"source": source})
         answer = answer if other.nearest else other
     return answer
 
@@ -210,7 +210,7 @@ def _spellings(source: str) -> list[str]:
     whole, home = Path(os.path.normpath(working_folder() / Path(source).expanduser())), Path.home()
     inside = [Path("~", whole.relative_to(home)).as_posix()] if whole.is_relative_to(home) else []
     names = dict.fromkeys((name_of(whole), *inside, str(whole), source.removeprefix("./")))
-    return [one for one in names if one != source]
+    return [name for name in names if name != source]
 
 
 def _print_withdrawn(answer: Withdrawn, *, yes: bool) -> None:

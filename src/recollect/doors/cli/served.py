@@ -39,17 +39,17 @@ def run(
         size=about["size"] and (int(about["size"][0]), int(about["size"][1])),
         variables=dict(about["variables"]),
     )
-    told = environment.Surroundings(dict(body["variables"]), Path(body["folder"]), str(body["user"]))
+    surroundings = environment.Surroundings(dict(body["variables"]), Path(body["folder"]), str(body["user"]))
     from recollect.doors.cli.exit_codes import run_words
 
-    with terminal.of_client(client), environment.surrounded(told), served_by(serving):
+    with terminal.of_client(client), environment.surrounded(surroundings), served_by(serving):
         try:
             if "completing" in body:
                 return _completed(command_line(), client.words, body["completing"])
             code = run_words(command_line(), client.words)
         except terminal.InputWanted as wanted:
             return dict(zip(("wanted", "text"), wanted.args, strict=False))
-    out, err = (one.getvalue() for one in client.streams)
+    out, err = (stream.getvalue() for stream in client.streams)
     return {"out": out, "err": err, "code": code, "paged": bool(client.paged)}
 
 
@@ -64,8 +64,8 @@ def _completed(command_line: Any, words: Sequence[str], about: dict[str, str]) -
     items = shell.get_completions(list(words), about["incomplete"])
     if about["action"] == "is-args":
         return {"out": "", "code": 0 if items else 1}
-    lines = [shell.format_completion(one) for one in items]
+    lines = [shell.format_completion(item) for item in items]
     if about["shell"] == "zsh":
         whole = "\n".join(lines)
         return {"out": f"_arguments '*: :(({whole}))'\n" if lines else "_files\n", "code": 0}
-    return {"out": "".join(f"{one}\n" for one in lines), "code": 0}
+    return {"out": "".join(f"{line}\n" for line in lines), "code": 0}

@@ -24,14 +24,14 @@ def server_checks(settings: Settings) -> Iterator[Check]:
         advice = "Use the same version on both sides."
         yield Check("server", version == __version__, f"{settings.url}, recollect {version}", advice)
         row = next(
-            (one for one in server.administer("list_tokens").tokens if one.prefix == settings.token[_PREFIX]), None
+            (row for row in server.administer("list_tokens").tokens if row.prefix == settings.token[_PREFIX]), None
         )
         if row is None:
             return
         until = f", until {row.expires_at:%Y-%m-%d}" if row.expires_at else ""
         yield Check("token", True, f"{row.prefix} of {row.user}{until}" + (f", as {row.role}" if row.role else ""))
-        teams = [one for one in server.administer("list_teams").teams if row.user in one.members]
-        named = ", ".join(f"{one.team} ({one.members[row.user]})" for one in teams)
+        teams = [team for team in server.administer("list_teams").teams if row.user in team.members]
+        named = ", ".join(f"{team.team} ({team.members[row.user]})" for team in teams)
         several = len(teams) > 1 and "team" not in settings.model_fields_set
         yield Check("teams", not several, named or "none", "Set RECOLLECT_TEAM to the one whose memories you mean.")
     except Unauthorized as error:

@@ -26,12 +26,12 @@ def settings_(
     if wanted and wanted not in Settings.model_fields:
         raise InvalidInput("name", f"No such setting `{name}`: `recollect settings` shows all.")
     settings: Settings = ctx.obj
-    secret, told = hidden(), variables()
+    secret, known = hidden(), variables()
     rows = []
-    for one in (wanted,) if wanted else Settings.model_fields:
-        value = getattr(settings, one)
+    for field in (wanted,) if wanted else Settings.model_fields:
+        value = getattr(settings, field)
         text = "" if value is None else str(value)
-        source = "environment" if variable(one) in told else "option" if one in settings.model_fields_set else ""
-        rows.append([variable(one), "(hidden)" if one in secret and text else text, source])
+        source = "environment" if variable(field) in known else "option" if field in settings.model_fields_set else ""
+        rows.append([variable(field), "(hidden)" if field in secret and text else text, source])
     body = {"settings": [dict(zip(("name", "value", "set_by"), row, strict=True)) for row in rows]}
     exit_codes.show(body, as_json, print_answer=lambda: render.print_rows(rows, "setting", "value", "set by"))

@@ -70,7 +70,7 @@ def install(
         _print_snippet(known, level, root, entry, commands, as_json)
         return
     if not agent:
-        here = ", ".join(one.name for one in found_agents(root)) or "none"
+        here = ", ".join(agent.name for agent in found_agents(root)) or "none"
         raise InvalidInput("agent", f"Missing agent: Name one of {', '.join(agents())}. Found here: {here}.")
     known = agent_named(agent)
     commands = {} if no_hooks else hook_commands(known, ctx.obj, shared=shared)
@@ -101,7 +101,7 @@ def uninstall(
     written = carry_out(changes, level, yes=yes, dry_run=dry_run, as_json=as_json)
     sentences = ["Nothing was changed."]
     if written:
-        changed = [_short(one.file) for one in changes if one.kind != "unchanged"]
+        changed = [_short(change.file) for change in changes if change.kind != "unchanged"]
         place = "in this project" if level is Level.PROJECT else "at user level"
         sentences = [
             f"Removed from {known.title}: {', '.join(changed)}."
@@ -136,7 +136,7 @@ def carry_out(
 
     Raises `InvalidInput` where nobody can be asked and `yes` was not given, and `typer.Abort` where the answer is no.
     """
-    if all(one.kind == "unchanged" for one in changes):
+    if all(change.kind == "unchanged" for change in changes):
         return True
     decided = yes and not dry_run
     if decided:  # whoever reads what is shown may leave before its end
@@ -152,10 +152,10 @@ def carry_out(
     return True
 
 
-def may_call(agent: Agent, said: bool | None, *, yes: bool, ask: bool = True) -> bool:
+def may_call(agent: Agent, allow: bool | None, *, yes: bool, ask: bool = True) -> bool:
     """Return whether an agent may call the tool without asking each time: as was said, else as the person answers."""
-    if said is not None or not agent.asks:
-        return bool(said)
+    if allow is not None or not agent.asks:
+        return bool(allow)
     if yes or not (ask and interactive()):
         return yes
     return typer.confirm(f"Let {agent.title} use the tool `memory` without asking you each time?", err=True)
@@ -163,21 +163,23 @@ def may_call(agent: Agent, said: bool | None, *, yes: bool, ask: bool = True) ->
 
 def installed(agent: Agent, level: Level, changes: Sequence[Change]) -> list[str]:
     """Return the sentences on an agent that is registered now."""
-    entry, passages = changes[0], [one for one in changes if one.what == "passage"]
+    entry, passages = changes[0], [change for change in changes if change.what == "passage"]
     place = "this project" if level is Level.PROJECT else "all projects"
-    before = "Nothing to do: " if all(one.kind == "unchanged" for one in changes) else ""
+    before = "Nothing to do: " if all(change.kind == "unchanged" for change in changes) else ""
     read = f", and told about memory in {_short(passages[0].file)}" if passages else ""
     sentences = [f"{before}{agent.title} is registered for {place} in {_short(entry.file)}{read}."]
     if advice := agent.places[level].advice:
         sentences.append(advice)
-    if any("permission" in one.what for one in changes) or (agent.allow and agent.allow.keys() <= _entry(agent, entry)):
+    if any("permission" in change.what for change in changes) or (
+        agent.allow and agent.allow.keys() <= _entry(agent, entry)
+    ):
         sentences.append("It may use the tool `memory` without asking each time; `--ask-tool` leaves that out.")
-    if reporting := [one for one in changes if "hooks" in one.what]:
+    if reporting := [change for change in changes if "hooks" in change.what]:
         sentences.append(f"Its hooks in {_short(reporting[0].file)} report its sessions; `--no-hooks` leaves them out.")
         sentences.extend([agent.hooks.advice] if agent.hooks and agent.hooks.advice else [])
     if not before:
         if backups := [
-            _short(backup_of(one.file)) for one in changes if one.kind == "changed" and one.keep is not None
+            _short(backup_of(change.file)) for change in changes if change.kind == "changed" and change.keep is not None
         ]:
             sentences.append(f"Backups: {', '.join(backups)}.")
         sentences.append(f"Restart {agent.title}, then ask: what do you remember about this project?")
@@ -192,7 +194,10 @@ def _entry(agent: Agent, change: Change) -> set[str]:
 
 def _as_json(changes: Sequence[Change]) -> list[dict[str, str]]:
     """Return changes as JSON tells them."""
-    return [{"file": str(one.file), "what": one.what, "change": one.kind, "diff": one.diff} for one in changes]
+    return [
+        {"file": str(change.file), "what": change.what, "change": change.kind, "diff": change.diff}
+        for change in changes
+    ]
 
 
 def _token_told(settings: Settings) -> str:
@@ -224,8 +229,8 @@ def _show_changes(
 
 
 def _show_diff(changes: Sequence[Change]) -> None:
-    for one in changes:
-        for line in one.diff.splitlines():
+    for change in changes:
+        for line in change.diff.splitlines():
             out.print(Text(visible(line), style=_STYLES.get(line[:1], "")), soft_wrap=True)
 
 
@@ -271,7 +276,7 @@ def init(
     from recollect.doors.cli.filling import offer  # with all that runs operations
 
     settings = of_store(ctx)
-    named = [agent_named(one) for one in agent or ()]
+    named = [agent_named(name) for name in agent or ()]
     if named and not yes and (as_json or not interactive()):
         raise InvalidInput("yes", "Nothing was done, as nobody can be asked here: add `--yes`, or leave out `--agent`.")
     root = project_folder()
@@ -291,7 +296,7 @@ def init(
     )
     tries = ['recollect remember "We deploy on Fridays"', 'recollect recall "when do we ship?"', "recollect doctor"]
     body["next"] = tries
-    exit_codes.show(body, as_json, f"Try next: {', '.join(f'`{one}`' for one in tries)}.")
+    exit_codes.show(body, as_json, f"Try next: {', '.join(f'`{command}`' for command in tries)}.")
 
 
 def _make_store(settings: Settings) -> dict[str, Any]:
@@ -310,24 +315,24 @@ def _install(
     settings: Settings, named: Sequence[Agent], root: Path, level: Level, *, yes: bool, as_json: bool
 ) -> list[dict[str, Any]]:
     """Offer to install for the agents that are named, else found; return each agent and what became of it."""
-    registered = {one.agent.name for one in registrations(root) if one.entry}
-    told_of = {one.agent.name for one in reporting(root) if one.commands}
+    registered = {entry.agent.name for entry in registrations(root) if entry.entry}
+    told_of = {entry.agent.name for entry in reporting(root) if entry.commands}
     chosen = named or found_agents(root)
     if not chosen:
         _tell(as_json, "Agents: none is found here. `recollect install --print` shows what any client needs.")
-    told: list[dict[str, Any]] = []
-    for one in chosen:
-        done = one.name in registered and not named
+    registered_agents: list[dict[str, Any]] = []
+    for candidate in chosen:
+        done = candidate.name in registered and not named
         if done:
-            more = one.hooks and one.name not in told_of
-            advice = f" `recollect install {one.name}` lets it report its sessions by hooks too." if more else ""
-            _tell(as_json, f"{one.title} is registered already.{advice}")
+            more = candidate.hooks and candidate.name not in told_of
+            advice = f" `recollect install {candidate.name}` lets it report its sessions by hooks too." if more else ""
+            _tell(as_json, f"{candidate.title} is registered already.{advice}")
         elif yes or (interactive() and not as_json):
-            done = _offer(settings, one, root, level, yes=yes, as_json=as_json)
+            done = _offer(settings, candidate, root, level, yes=yes, as_json=as_json)
         else:
-            _tell(as_json, f"{one.title} is here: `recollect install {one.name}` registers it.")
-        told.append({"agent": one.name, "registered": done})
-    return told
+            _tell(as_json, f"{candidate.title} is here: `recollect install {candidate.name}` registers it.")
+        registered_agents.append({"agent": candidate.name, "registered": done})
+    return registered_agents
 
 
 def _offer(settings: Settings, agent: Agent, root: Path, level: Level, *, yes: bool, as_json: bool) -> bool:
@@ -350,5 +355,5 @@ def _offer(settings: Settings, agent: Agent, root: Path, level: Level, *, yes: b
 
 
 def _tell(as_json: bool, *sentences: str) -> None:
-    for one in () if as_json else sentences:
-        out.print(one, markup=False, highlight=False, soft_wrap=True)
+    for sentence in () if as_json else sentences:
+        out.print(sentence, markup=False, highlight=False, soft_wrap=True)

@@ -39,7 +39,7 @@ def _without_line(file: Path, line: str) -> bool:
     """Take a line out of a file, whatever its other bytes are; say whether it was there."""
     with suppress(OSError):
         before = file.read_bytes().splitlines(keepends=True)
-        after = [one for one in before if one.strip() != line.encode()]
+        after = [text for text in before if text.strip() != line.encode()]
         if after != before:
             file.write_bytes(b"".join(after))
             return True

@@ -12,7 +12,7 @@ from recollect.domain.requests import Get, Update
 from recollect.domain.results import Outcome
 from recollect.doors.cli import answers, exit_codes, render
 from recollect.doors.cli.opening import opened
-from recollect.doors.cli.options import Given, Json, from_fields
+from recollect.doors.cli.options import Fields, Json, from_fields
 from recollect.doors.cli.paging import every
 from recollect.doors.serializers import agent_json
 
@@ -27,18 +27,18 @@ InScope = Annotated[Scope | None, typer.Option("--scope", help="Only in this sco
 @from_fields(Get)
 def tag(
     ctx: typer.Context,
-    given: Given,
+    fields: Fields,
     tags: Annotated[list[str], typer.Argument(metavar="TAG...", help="Tags; commas part them too.")],
     remove: Annotated[bool, typer.Option("--remove", help="Take these tags away.")] = False,
     as_json: bool = False,
 ) -> None:
     """Add tags to a memory, or take some away."""
-    wanted = [one.strip() for text in tags for one in text.split(",") if one.strip()]
-    Update(id=given["id"], tags=wanted)
-    folded = {one.casefold() for one in wanted}
+    wanted = [tag.strip() for text in tags for tag in text.split(",") if tag.strip()]
+    Update(id=fields["id"], tags=wanted)
+    folded = {tag.casefold() for tag in wanted}
     with opened(ctx.obj, model=True) as ask:
-        kept = [one for one in ask("get_memory", **given).tags if one.casefold() not in folded]
-        outcome: Outcome = ask("update_memory", **given, tags=kept if remove else [*kept, *wanted])
+        kept = [tag for tag in ask("get_memory", **fields).tags if tag.casefold() not in folded]
+        outcome: Outcome = ask("update_memory", **fields, tags=kept if remove else [*kept, *wanted])
     exit_codes.show(agent_json(Outcome, outcome), as_json, print_answer=lambda: answers.print_answer(outcome))
 
 
@@ -47,11 +47,11 @@ def tags(
     ctx: typer.Context, scope: InScope = None, private: Private = False, secret: Secret = False, as_json: Json = False
 ) -> None:
     """List all tags with how many memories carry them."""
-    given = {"scope": scope, "allow_private": private or None, "allow_secret": secret or None, "superseded": True}
-    visible = {name: value for name, value in given.items() if value is not None}
+    levels = {"scope": scope, "allow_private": private or None, "allow_secret": secret or None, "superseded": True}
+    visible = {name: value for name, value in levels.items() if value is not None}
     with opened(ctx.obj, model=False) as ask:
         found = every(ask, visible)
-    counted = Counter(tag for one in found for tag in one.tags)
+    counted = Counter(tag for memory in found for tag in memory.tags)
     ranked = sorted(counted.items(), key=lambda item: (-item[1], item[0]))
     body = {"tags": [{"tag": tag, "count": count} for tag, count in ranked]}
     rows = [[tag, str(count)] for tag, count in ranked]

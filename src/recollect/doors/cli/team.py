@@ -10,7 +10,7 @@ from recollect.domain.verbs import ADMIN_BY_NAME
 from recollect.doors.cli import exit_codes
 from recollect.doors.cli.answers import print_answer
 from recollect.doors.cli.opening import administering
-from recollect.doors.cli.options import Given, from_fields
+from recollect.doors.cli.options import Fields, from_fields
 from recollect.doors.cli.project import projects
 from recollect.doors.serializers import public_json
 
@@ -62,11 +62,11 @@ for _name, _group in (("project", projects), ("user", users), ("team", teams), (
 def _register(group: typer.Typer, name: str, operation: str, about: str) -> None:
     @group.command(name, help=about)
     @from_fields(ADMIN_BY_NAME[operation].request, "user" if operation == "list_tokens" else "")
-    def run(ctx: typer.Context, given: Given, as_json: bool = False) -> None:
+    def run(ctx: typer.Context, fields: Fields, as_json: bool = False) -> None:
         kind = ADMIN_BY_NAME[operation]
-        kind.request(**given)  # report invalid input before anything is opened
+        kind.request(**fields)  # report invalid input before anything is opened
         with administering(ctx.obj) as perform:
-            found = perform(operation, **given)
+            found = perform(operation, **fields)
         exit_codes.show(public_json(kind.answer, found), as_json, print_answer=lambda: print_answer(found))
 
 

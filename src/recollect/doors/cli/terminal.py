@@ -52,9 +52,9 @@ class ClientTerminal:
     consoles: tuple[Console, Console] = field(init=False)
 
     def __post_init__(self) -> None:
-        streams = [Captured(self.encoding, one) for one in self.tty]
+        streams = [Captured(self.encoding, tty) for tty in self.tty]
         object.__setattr__(self, "streams", tuple(streams))
-        object.__setattr__(self, "consoles", tuple(self._console(one) for one in streams))
+        object.__setattr__(self, "consoles", tuple(self._console(stream) for stream in streams))
 
     def _console(self, stream: Captured) -> Console:
         known = self.variables.get("COLUMNS", "").isdigit()
@@ -86,8 +86,8 @@ def client_pages() -> bool:
 def locale() -> str:
     """Return the locale by which whoever types writes dates, an empty text where none is set."""
     client = _client.get()
-    told = {name: named(name) for name in LOCALE} if client is None else client.variables
-    return next(filter(None, (told.get(name) for name in LOCALE)), "")
+    variables = {name: named(name) for name in LOCALE} if client is None else client.variables
+    return next(filter(None, (variables.get(name) for name in LOCALE)), "")
 
 
 def words() -> Sequence[str]:

@@ -21,32 +21,32 @@ from recollect.errors import RecollectError
 from recollect.text.utf8 import fault_of_text
 
 
-def run(words: Sequence[str], given: Mapping[str, str], home: Path, *, start: bool, keyed: bool) -> int | None:
+def run(words: Sequence[str], options: Mapping[str, str], home: Path, *, start: bool, keyed: bool) -> int | None:
     """Run a command in the daemon, print its answer and return its exit code; None where this process has to run it.
 
     `start` says whether the daemon is started where none is running, `keyed` whether the command takes effect once
     however often it is asked for; `given` are the settings among the words.
     """
     streams = (sys.stdin, sys.stdout, sys.stderr)
-    if any(fault_of_text(one) for one in words):  # as in the name of a file; JSON takes none of it along
+    if any(fault_of_text(word) for word in words):  # as in the name of a file; JSON takes none of it along
         return None
-    if not all(isinstance(one, TextIOWrapper) for one in streams):
+    if not all(isinstance(stream, TextIOWrapper) for stream in streams):
         return None
     try:
         body = request(words)
         with told_after_a_second(words):
             client = running_at(home)
             if client is None and start:
-                client = _started(given)
+                client = _started(options)
             if client is None or client.runtime.version != __version__:
                 return None
-            answer = _answer(client, given, body, keyed=keyed)
+            answer = _answer(client, options, body, keyed=keyed)
         if answer.get("wanted") in ("read", "piped"):
             typed = read_input() if answer["wanted"] == "read" else piped_input()
-            answer = _answer(client, given, body | {"stdin": typed, "stdin_read": True}, keyed=keyed)
+            answer = _answer(client, options, body | {"stdin": typed, "stdin_read": True}, keyed=keyed)
         elif answer.get("wanted") == EDITED:
             both = [answer["text"], edited(answer["text"])]
-            answer = _answer(client, given, body | {"edited": both}, keyed=keyed)
+            answer = _answer(client, options, body | {"edited": both}, keyed=keyed)
         return None if "wanted" in answer else _print(answer)
     except RecollectError as error:
         from recollect.doors.cli.exit_codes import fail
@@ -54,7 +54,7 @@ def run(words: Sequence[str], given: Mapping[str, str], home: Path, *, start: bo
         return fail(error)
 
 
-def _answer(client: Client, given: Mapping[str, str], body: dict[str, Any], *, keyed: bool) -> dict[str, Any]:
+def _answer(client: Client, options: Mapping[str, str], body: dict[str, Any], *, keyed: bool) -> dict[str, Any]:
     """Ask the daemon, again when it is gone meanwhile, under an id by which nothing takes effect twice."""
 
     def ask() -> dict[str, Any]:
@@ -62,26 +62,26 @@ def _answer(client: Client, given: Mapping[str, str], body: dict[str, Any], *, k
         try:
             return dict(client.post("/command", body))
         except Lost:
-            client = _ensured(given) or client
+            client = _ensured(options) or client
             raise
 
     return persistently(ask, keyed=keyed)
 
 
-def _started(given: Mapping[str, str]) -> Client | None:
+def _started(options: Mapping[str, str]) -> Client | None:
     """Start the daemon and return a client of it; whatever goes wrong is met again by the command itself."""
     with suppress(RecollectError, OSError):
-        return _ensured(given)
+        return _ensured(options)
     return None
 
 
-def _ensured(given: Mapping[str, str]) -> Client | None:
+def _ensured(options: Mapping[str, str]) -> Client | None:
     """Return a client of the daemon, started when absent; None for a store that this process has to open itself."""
     from recollect.client.launch import ensure
     from recollect.settings import Settings
     from recollect.store.files import read_only
 
-    settings = Settings(**given)
+    settings = Settings(**options)
     return None if not settings.daemon or read_only(settings.database.parent) else ensure(settings)
 
 

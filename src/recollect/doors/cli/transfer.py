@@ -34,7 +34,7 @@ from recollect.domain.transfer import (
 from recollect.doors.cli import render, terminal
 from recollect.doors.cli.exit_codes import show
 from recollect.doors.cli.opening import opened
-from recollect.doors.cli.options import Given, from_fields
+from recollect.doors.cli.options import Fields, from_fields
 from recollect.doors.cli.render import err, out
 from recollect.doors.serializers import public_json
 from recollect.environment import working_folder
@@ -70,7 +70,7 @@ cli = typer.Typer()
 @from_fields(ExportPage, without="after")
 def _export(
     ctx: typer.Context,
-    given: Given,
+    fields: Fields,
     file: Annotated[Path, typer.Argument(help="Where to; `-` is standard output.")] = _STDOUT,
     format: Annotated[
         ExportFormat | None,
@@ -85,7 +85,7 @@ def _export(
     file = output or file
     place = file if file == _STDOUT else working_folder() / file
     ending = ExportFormat.MARKDOWN if file.suffix.lower() in _MARKDOWN_ENDINGS else ExportFormat.JSONL
-    request = ExportPage(**given)
+    request = ExportPage(**fields)
     unreadable: list[str] = []
     left_out: dict[str, int] = {}
     if file != _STDOUT and place.exists() and not force:
@@ -94,7 +94,7 @@ def _export(
             raise InvalidInput("file", f"{file} exists already; name another file, or overwrite it with --force.")
         typer.confirm(f"{file} exists already. Overwrite it?", abort=True, err=True)
     with opened(ctx.obj, model=False) as ask:
-        if terminal.of_another() and ask("list_memories", **given, limit=1).total > _FEW:
+        if terminal.of_another() and ask("list_memories", **fields, limit=1).total > _FEW:
             terminal.leave_to_client()  # so much is written as it is read
         lines = pages(request, lambda page: ask("export_page", **dict(page)), unreadable)
         pieces = WRITERS[format or ending](_noting(left_out, lines))
@@ -125,7 +125,7 @@ def _noting(left_out: dict[str, int], lines: Iterator[dict[str, Any]]) -> Iterat
 @from_fields(ImportBatch, without="items links sections last in_step")
 def _import(
     ctx: typer.Context,
-    given: Given,
+    fields: Fields,
     paths: Annotated[
         list[Path],
         typer.Argument(
@@ -147,25 +147,25 @@ def _import(
     Folders are searched without hidden ones, libraries, caches and links. Exit code 3 tells that a secret was refused,
     2 that something else could not be written, 130 that it was interrupted.
     """
-    dry_run = bool(given.get("dry_run"))
+    dry_run = bool(fields.get("dry_run"))
     if watch or not _brief(paths):
         terminal.leave_to_client()
     if watch:
-        _watch(ctx.obj, paths, given, alone=not (format or transcripts or instructions or dry_run or as_json))
+        _watch(ctx.obj, paths, fields, alone=not (format or transcripts or instructions or dry_run or as_json))
         return
     here = Path(ctx.with_resource(TemporaryDirectory()))
-    named = [_saved_input(here) if one == _STDIN else _whole(one) for one in paths]
+    named = [_saved_input(here) if path == _STDIN else _whole(path) for path in paths]
     found = find_files(named, format, transcripts=transcripts, instructions=instructions)
-    typed = [one._replace(name=one.name.removeprefix(name_of(here / "-")[:-1])) for one in found.files]
-    found.files[:] = _as_said(typed, ctx.obj, given)
+    typed = [file._replace(name=file.name.removeprefix(name_of(here / "-")[:-1])) for file in found.files]
+    found.files[:] = _as_said(typed, ctx.obj, fields)
     with opened(ctx.obj, model=not dry_run) as ask:
-        importing = Import(partial(_send, ask), given, read_outside)
+        importing = Import(partial(_send, ask), fields, read_outside)
         stopped = not _ran(importing, found)
     total = importing.total()
     if len(importing.files) == 1 and (error := importing.files[0].error) and not any(_written(total)):
         raise error
     show(
-        _imported_json(importing, found, {_whole(one): one for one in paths}, stopped=stopped),
+        _imported_json(importing, found, {_whole(path): path for path in paths}, stopped=stopped),
         as_json,
         print_answer=lambda: _print_imported(importing, found, "" if dry_run else _advice(paths, total)),
     )
@@ -184,7 +184,7 @@ def _ran(importing: Import, found: FoundPaths) -> bool:
 def _brief(paths: Sequence[Path]) -> bool:
     """Say whether only small files are named, which are read before anybody would look for a progress bar."""
     try:
-        sizes = [_whole(one).stat().st_size for one in paths if _whole(one).is_file()]
+        sizes = [_whole(path).stat().st_size for path in paths if _whole(path).is_file()]
     except OSError:
         return False
     return len(sizes) == len(paths) and sum(sizes) <= _SMALL
@@ -195,12 +195,12 @@ def _whole(path: Path) -> Path:
     return working_folder() / path.expanduser() if terminal.of_another() else path
 
 
-def _as_said(files: Sequence[FoundFile], settings: Settings, given: dict[str, Any]) -> list[FoundFile]:
+def _as_said(files: Sequence[FoundFile], settings: Settings, fields: dict[str, Any]) -> list[FoundFile]:
     """Return the files without the word that they are of the project, where their memories go to another one."""
-    here = given.get("scope") in (None, Scope.PROJECT)
+    here = fields.get("scope") in (None, Scope.PROJECT)
     if here and find_project(environment.working_folder(), settings.home).name == settings.project:
         return list(files)
-    return [one._replace(said_by=None) if one.said_by is SaidBy.FILE else one for one in files]
+    return [file._replace(said_by=None) if file.said_by is SaidBy.FILE else file for file in files]
 
 
 def _advice(paths: Sequence[Path], total: Imported) -> str:
@@ -209,11 +209,11 @@ def _advice(paths: Sequence[Path], total: Imported) -> str:
         return ""
     many = "1 memory waits" if total.waiting == 1 else f"{total.waiting} memories wait"
     again = "importing the same with `--own` approves them all, if the files are yours"
-    named = [_whole(one.expanduser()) for one in paths]
-    names = [name_of(one) for one in named if one.exists()]
+    named = [_whole(path.expanduser()) for path in paths]
+    names = [name_of(path) for path in named if path.exists()]
     if len(names) < len(named) or len(names) > _MOST_SOURCES or _ROOT in names:
         return f"{many} for a decision: {again}."
-    sources = " ".join(f"--source {shlex.quote(one)}" for one in names)
+    sources = " ".join(f"--source {shlex.quote(name)}" for name in names)
     return f"{many} for a decision: `recollect inbox {sources} --as approve` approves them all. Or {again}."
 
 
@@ -227,18 +227,18 @@ def _end(total: Imported, *, stopped: bool) -> None:
             raise typer.Exit(kind.exit_code)
 
 
-def _watch(settings: Settings, paths: Sequence[Path], given: dict[str, Any], *, alone: bool) -> None:
+def _watch(settings: Settings, paths: Sequence[Path], fields: dict[str, Any], *, alone: bool) -> None:
     """Keep a folder in step until Ctrl-C or an end of the process is asked for."""
     if len(paths) != 1 or not alone:
         raise InvalidInput("watch", "Invalid watch: Takes one folder, and of the other options only those of memories")
     folder = paths[0].expanduser()
     stop = threading.Event()
-    caller = (settings.user, settings.team, settings.project, str(given.get("scope") or ""))
+    caller = (settings.user, settings.team, settings.project, str(fields.get("scope") or ""))
     with opened(settings, model=True) as ask, _told_to(stop):
         send = partial(_send, ask)
-        vault = Vault(folder, state_file(settings.folder, folder, caller), send, given)
-        for one in vault.follow(stop):
-            _say(str(one))
+        vault = Vault(folder, state_file(settings.folder, folder, caller), send, fields)
+        for line in vault.follow(stop):
+            _say(str(line))
     _say("Stopped. The next start reads only what has changed.")
 
 
@@ -252,12 +252,12 @@ def _told_to(stop: threading.Event) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {one: signal.signal(one, lambda *_: stop.set()) for one in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _saved_input(folder: Path) -> Path:
@@ -284,7 +284,9 @@ def _run(importing: Import, found: FoundPaths) -> None:
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     files = len(found.files)
     with Progress(*columns, console=err, disable=terminal.of_another() or not err.is_terminal, transient=True) as bar:
-        task = bar.add_task(f"{files} {'file' if files == 1 else 'files'}", total=sum(one.size for one in found.files))
+        task = bar.add_task(
+            f"{files} {'file' if files == 1 else 'files'}", total=sum(file.size for file in found.files)
+        )
         with _stopping(importing):
             importing.run(
                 found.files,
@@ -309,7 +311,7 @@ def _imported_json(
     importing: Import, found: FoundPaths, typed: Mapping[Path, Path], *, stopped: bool
 ) -> dict[str, Any]:
     """Return what became of it all as JSON, with paths as they were `typed`; not `complete` if it was interrupted."""
-    files = [_described(one.source, typed) | public_json(Imported, one.done()) for one in importing.files]
+    files = [_described(file.source, typed) | public_json(Imported, file.done()) for file in importing.files]
     total = public_json(Imported, importing.total())
     total.pop("problems")
     return {"complete": not stopped, "total": total, "skipped": dict(found.skipped), "files": files}
@@ -327,16 +329,16 @@ def _print_imported(importing: Import, found: FoundPaths, advice: str) -> None:
     """Print a table of formats and one of files, what was passed over, and each problem in a line."""
     title = "What would happen" if importing.dry_run else ""
     formats: dict[str, list[FileImport]] = {}
-    for one in importing.files:
-        formats.setdefault(_format_of(one), []).append(one)
+    for file in importing.files:
+        formats.setdefault(_format_of(file), []).append(file)
     names = [name.capitalize() for name in IMPORT_COUNTS]
     if len(importing.files) > 1:
         rows = [[name, str(len(files)), *_sums(files)] for name, files in formats.items()]
         render.print_rows(rows, "Format", "Files", *names, title=title)
         out.print()
         title = ""
-    listed = sorted(importing.files, key=lambda one: not one.problems)[:_LISTED]  # those with problems first
-    rows = [[one.source.name, _format_of(one), *_sums([one])] for one in listed]
+    listed = sorted(importing.files, key=lambda file: not file.problems)[:_LISTED]  # those with problems first
+    rows = [[file.source.name, _format_of(file), *_sums([file])] for file in listed]
     render.print_rows(rows, "File", "Format", *names, title=title)
     if len(importing.files) > _LISTED:
         _say(f"{len(importing.files) - _LISTED} more files; `--json` shows them.")
@@ -345,7 +347,7 @@ def _print_imported(importing: Import, found: FoundPaths, advice: str) -> None:
         _say(f"Refused: {', '.join(f'{count} × {kind}' for kind, count in total.refused_kinds.items())}.")
     if found.skipped:
         _say(f"Skipped: {', '.join(f'{count} {reason}' for reason, count in found.skipped.items())}.")
-    problems = [problem for one in importing.files for problem in one.done().problems]
+    problems = [problem for file in importing.files for problem in file.done().problems]
     for problem in problems[:_LISTED]:
         _say(f"{problem.where}: {problem.why}" if problem.where else problem.why)
     if len(problems) > _LISTED:
@@ -360,7 +362,7 @@ def _format_of(file: FileImport) -> str:
 
 
 def _sums(files: Sequence[FileImport]) -> list[str]:
-    return [str(sum(one.counts[name] for one in files)) for name in IMPORT_COUNTS]
+    return [str(sum(file.counts[name] for file in files)) for name in IMPORT_COUNTS]
 
 
 def _say(text: str) -> None:
@@ -371,7 +373,7 @@ def _say(text: str) -> None:
 @from_fields(ExtractMemories, without="messages session_id")
 def _extract(
     ctx: typer.Context,
-    given: Given,
+    fields: Fields,
     file: Annotated[Path, typer.Argument(help="A transcript of Claude Code or Codex, or an exported conversation.")],
     format: Annotated[ImportFormat | None, typer.Option(help="What wrote the file; default: found out.")] = None,
     as_json: bool = False,
@@ -381,18 +383,18 @@ def _extract(
     requests = requests_of(file, recognised(file, format).format)
     with opened(ctx.obj, model=True) as ask:
         for some in requests:
-            total = _added(total, ask("extract_memories", **given, **some))
+            total = _added(total, ask("extract_memories", **fields, **some))
     if as_json:
         out.print_json(data=public_json(Extracted, total))
         return
     out.print(f"{total.new} new, {total.updated} updated, {total.left_out} left out; {total.known} parts known before.")
-    for one in total.problems:
-        err.print(f"{one.where}: {one.why}", markup=False, highlight=False)
+    for problem in total.problems:
+        err.print(f"{problem.where}: {problem.why}", markup=False, highlight=False)
     if total.unread:
         err.print(f"{total.unread} parts were not read: {total.why}", highlight=False)
 
 
-def _added(one: Extracted, other: Extracted) -> Extracted:
+def _added(first: Extracted, other: Extracted) -> Extracted:
     counts = ("new", "updated", "left_out", "parts", "known", "unread")
-    sums = {name: getattr(one, name) + getattr(other, name) for name in counts}
-    return Extracted(**sums, why=other.why or one.why, problems=(*one.problems, *other.problems))
+    sums = {name: getattr(first, name) + getattr(other, name) for name in counts}
+    return Extracted(**sums, why=other.why or first.why, problems=(*first.problems, *other.problems))

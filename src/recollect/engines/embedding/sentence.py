@@ -71,7 +71,9 @@ class SentenceTransformersEmbedder(EmbeddingModel[_Loaded]):
                     output_value=None,
                     show_progress_bar=False,
                 )
-            found |= {index: _reading(one, tokenized[index]) for index, one in zip(batch, features, strict=True)}
+            found |= {
+                index: _reading(feature, tokenized[index]) for index, feature in zip(batch, features, strict=True)
+            }
         return [found[index] for index in range(len(texts))]
 
     def spans(self, text: str) -> list[tuple[int, int]]:

@@ -144,10 +144,10 @@ def _by_command(occurrence: Occurrence, lines: list[Line], _seen: Collection[str
     if {name for name, _ in programs(occurrence.command)} <= _SHOWS and not _has_failed(occurrence, lines):
         return "it is a file as it stands"
     kinds = [_kind(name, rest) for name, rest in programs(occurrence.command)]
-    told = [kind for kind in kinds if kind]
-    if not told or None in kinds or (told[0] == "a listing" and _has_failed(occurrence, lines)):
+    known = [kind for kind in kinds if kind]
+    if not known or None in kinds or (known[0] == "a listing" and _has_failed(occurrence, lines)):
         return ""
-    return f"it is {told[0]}"
+    return f"it is {known[0]}"
 
 
 def _kind(name: str, rest: str) -> str | None:
@@ -172,24 +172,24 @@ def _has_failed(occurrence: Occurrence, lines: list[Line]) -> bool:
 
 
 def _of_one_shape(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
-    told = [line for line in lines if not line.noise]
-    if occurrence.origin is not Origin.COMMAND or len(told) < _FEW:
+    bare = [line for line in lines if not line.noise]
+    if occurrence.origin is not Origin.COMMAND or len(bare) < _FEW:
         return ""
-    shapes = {re.sub(r"\d+", "0", line.text) for line in told}
-    telling = any("failure" in line.signs for line in told)
-    return "it is a log of routine" if len(shapes) <= len(told) / 5 and not telling else ""
+    shapes = {re.sub(r"\d+", "0", line.text) for line in bare}
+    telling = any("failure" in line.signs for line in bare)
+    return "it is a log of routine" if len(shapes) <= len(bare) / 5 and not telling else ""
 
 
 def _settings(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
-    told = [line for line in lines if not line.noise]
-    if occurrence.origin is not Origin.COMMAND or len(told) < _MANY or any("remark" in line.signs for line in told):
+    bare = [line for line in lines if not line.noise]
+    if occurrence.origin is not Origin.COMMAND or len(bare) < _MANY or any("remark" in line.signs for line in bare):
         return ""
-    return "it is settings as they stand" if settings_share(told) >= 0.8 else ""
+    return "it is settings as they stand" if settings_share(bare) >= 0.8 else ""
 
 
-def settings_share(told: list[Line]) -> float:
+def settings_share(lines: list[Line]) -> float:
     """Return the share (0–1) of the lines that are names with values and nothing else."""
-    return sum(bool(_SETTING.search(line.text)) for line in told) / len(told) if told else 0.0
+    return sum(bool(_SETTING.search(line.text)) for line in lines) / len(lines) if lines else 0.0
 
 
 def _only_noise(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:

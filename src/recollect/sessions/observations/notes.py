@@ -114,9 +114,9 @@ def _of_edit(occurrence: Occurrence, folder: str) -> Note:
         set(explanations(occurrence.removed, occurrence.path)),
         {line.strip() for line in occurrence.removed.split("\n")},
     )
-    told = [text for text in explanations(occurrence.written, occurrence.path) if text not in old]
+    remarks = [text for text in explanations(occurrence.written, occurrence.path) if text not in old]
     new = [line.strip() for line in occurrence.written.split("\n") if line.strip() and line.strip() not in before]
-    text = told[0] if told else max(new, key=lambda line: min(len(line), LONGEST_LINE), default="")[:LONGEST_LINE]
+    text = remarks[0] if remarks else max(new, key=lambda line: min(len(line), LONGEST_LINE), default="")[:LONGEST_LINE]
     content = shortened(f"{path}: {text}", LONGEST) if text else ""
     return Note(
         content=content,

@@ -90,10 +90,10 @@ class Occurrence:
         """Return the command that ran, empty for what is none, such as a patch in the place of a command."""
         if self.origin is Origin.EDIT:
             return ""
-        given = self.input.get("command") or self.input.get("cmd") or ""
-        if isinstance(given, list):  # such as ["bash", "-lc", "make test"]
-            given = " ".join(map(str, given[2:] if _SHELL.match(" ".join(map(str, given[:2]))) else given))
-        return _GAPS.sub(" ", _SHELL.sub("", str(given)[:_COMMAND], count=1))
+        command = self.input.get("command") or self.input.get("cmd") or ""
+        if isinstance(command, list):  # such as ["bash", "-lc", "make test"]
+            command = " ".join(map(str, command[2:] if _SHELL.match(" ".join(map(str, command[:2]))) else command))
+        return _GAPS.sub(" ", _SHELL.sub("", str(command)[:_COMMAND], count=1))
 
     @property
     def description(self) -> str:
@@ -146,24 +146,24 @@ def prompted(prompt: str, *, typed: bool | None = None) -> Occurrence:
     return Occurrence(Origin.REPORT, _plain(reported(prompt)[:_PROMPT]))
 
 
-def used(tool: str, given: Mapping[str, Any], output: str, *, failed: bool = False) -> Occurrence:
+def used(tool: str, arguments: Mapping[str, Any], output: str, *, failed: bool = False) -> Occurrence:
     """Return the use of a tool as an occurrence; the tools `Assistant` and `Task` are reports."""
-    origin = _origin(tool, given)
+    origin = _origin(tool, arguments)
     text = _plain(output if len(output) <= 2 * _END else f"{output[:_END]}\n{output[-_END:]}")
     if origin is Origin.FILE:
         text = _NUMBERED.sub("", text)
-    return Occurrence(origin, text, tool, given, failed)
+    return Occurrence(origin, text, tool, arguments, failed)
 
 
-def _origin(tool: str, given: Mapping[str, Any]) -> Origin:
+def _origin(tool: str, arguments: Mapping[str, Any]) -> Origin:
     if _OWN.search(tool):
         return Origin.MEMORY
     bare = tool.rpartition("__")[2].rpartition(".")[2].replace("_", "").replace("-", "").lower()
     origin = _ORIGINS.get(bare, Origin.OTHER)
     if origin is Origin.COMMAND:
-        if _patch(given):
+        if _patch(arguments):
             return Origin.EDIT
-        command = Occurrence(origin, "", tool, given).command
+        command = Occurrence(origin, "", tool, arguments).command
         if _RECALLS.search(without_documents(command)):
             return Origin.MEMORY
         if _file_read(command):
@@ -184,11 +184,11 @@ def _file_read(command: str) -> str:
     return files[0] if len(files) == 1 else ""
 
 
-def _patch(given: Mapping[str, Any]) -> str:
+def _patch(arguments: Mapping[str, Any]) -> str:
     """Return the patch that a tool was given, or a command wrote down, empty where there is none."""
     for name in ("command", "cmd", "input", "patch"):
-        said = given.get(name)
-        text = " ".join(map(str, said)) if isinstance(said, list) else said
+        value = arguments.get(name)
+        text = " ".join(map(str, value)) if isinstance(value, list) else value
         if isinstance(text, str) and _PATCH in text:
             return text.partition(_PATCH)[2][:_PROMPT]
     return ""
@@ -204,9 +204,9 @@ def _plain(text: str) -> str:
     return visible(_OVERWRITTEN.sub("", plain))
 
 
-def shown_input(given: Mapping[str, Any]) -> str:
+def shown_input(arguments: Mapping[str, Any]) -> str:
     """Return what a tool was given on one line, as a person would name it."""
     for name in ("description", "command", "pattern", "query", "url", "prompt", "file_path", "path"):
-        if isinstance(value := given.get(name), str) and value.strip():
+        if isinstance(value := arguments.get(name), str) and value.strip():
             return " ".join(value.split())
-    return json.dumps(dict(given), ensure_ascii=False, default=str) if given else ""
+    return json.dumps(dict(arguments), ensure_ascii=False, default=str) if arguments else ""

@@ -69,15 +69,15 @@ def outside_after(outside: str, occurrence: Occurrence, stamp: Stamp) -> str:
     )
 
 
-def read_outside(tool: str, given: Mapping[str, Any], folder: str, outside: str) -> str:
+def read_outside(tool: str, arguments: Mapping[str, Any], folder: str, outside: str) -> str:
     """Return all of outside that the assistant has read in this turn, after one more tool, of a session that is over.
 
     Of a subagent only the report is known, and that may repeat anything.
     """
-    one = used(tool, given, "")
-    if one.origin is Origin.REPORT:
-        return read_also(outside, one.tool)
-    return outside_after(outside, one, stamp_of(one, folder, ""))
+    call = used(tool, arguments, "")
+    if call.origin is Origin.REPORT:
+        return read_also(outside, call.tool)
+    return outside_after(outside, call, stamp_of(call, folder, ""))
 
 
 def _asked_for(occurrence: Occurrence) -> str:
@@ -116,5 +116,5 @@ def _is_foreign(occurrence: Occurrence, folder: str) -> bool:
 
 
 def _given(occurrence: Occurrence, *names: str) -> str:
-    said = (value for name in names if isinstance(value := occurrence.input.get(name), str) and value.strip())
-    return " ".join(next(said, "").split())[:_LONGEST]
+    values = (value for name in names if isinstance(value := occurrence.input.get(name), str) and value.strip())
+    return " ".join(next(values, "").split())[:_LONGEST]

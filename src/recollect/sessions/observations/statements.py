@@ -39,8 +39,8 @@ def said(prompt: str) -> str:
 
 def statements(text: str) -> list[str]:
     """Return the sentences of a text in order, without the marks of lists and quotes."""
-    bare = (" ".join(one.lstrip(_LISTED).split()) for one in sentences(text, semicolons=True))
-    return [one for one in bare if one]
+    bare = (" ".join(sentence.lstrip(_LISTED).split()) for sentence in sentences(text, semicolons=True))
+    return [sentence for sentence in bare if sentence]
 
 
 def states_rule(sentence: str) -> bool:
@@ -58,7 +58,9 @@ def explanations(text: str, path: str) -> list[str]:
 
     Of a document these are its paragraphs.
     """
-    return [one for one in _paragraphs(text) if is_prose(one)] if is_document(path) else _comments(text)
+    return (
+        [paragraph for paragraph in _paragraphs(text) if is_prose(paragraph)] if is_document(path) else _comments(text)
+    )
 
 
 def _paragraphs(text: str) -> list[str]:
@@ -75,9 +77,9 @@ def _comments(text: str) -> list[str]:
         if (mark := _MARK.match(line)) and not line.startswith("#!"):
             block.append(mark["said"].rstrip().removesuffix("-->").removesuffix("*/").strip())
             continue
-        told = " ".join(filter(None, block))
-        if is_prose(told):
-            found.append(f"{told} (`{line.strip()}`)" if line.strip() and len(line) < _CODE else told)
+        comment = " ".join(filter(None, block))
+        if is_prose(comment):
+            found.append(f"{comment} (`{line.strip()}`)" if line.strip() and len(line) < _CODE else comment)
         block = []
         found += islice(_behind_code(line), 1)
     return found
@@ -86,6 +88,6 @@ def _comments(text: str) -> list[str]:
 def _behind_code(line: str) -> Iterator[str]:
     """Yield what a line of code says behind its last mark of a comment, and behind marks before that."""
     for mark in reversed(list(_BEHIND.finditer(line))[-_MARKS:]):
-        code, told = line[: mark.start()].strip(), line[mark.end() :].strip()
-        if code and is_prose(told):
-            yield f"{told} (`{code}`)"
+        code, comment = line[: mark.start()].strip(), line[mark.end() :].strip()
+        if code and is_prose(comment):
+            yield f"{comment} (`{code}`)"
