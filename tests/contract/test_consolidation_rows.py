@@ -71,7 +71,9 @@ def test_importance_and_marks_are_written(store: Any) -> None:
         store.clock.pass_days(1)
         with store.records.writing(HERE, "ada") as transaction:
             found = transaction.consolidation.aging(ids[:2])
-            transaction.consolidation.consolidate([(each, each.importance / 2, Mark(store.clock(), round_)) for each in found])
+            transaction.consolidation.consolidate(
+                [(each, each.importance / 2, Mark(store.clock(), round_)) for each in found]
+            )
     assert [each.importance for each in store.records.consolidation.aging(HERE, HOOK)] == [0.125, 0.125, 0.5]
     assert [each.mark for each in store.records.consolidation.aging(HERE, HOOK)] == [Mark(store.clock(), 2)] * 2 + [
         None

@@ -183,7 +183,9 @@ def test_the_journal_tells_where_things_came_from(
     with records.importing([HERE, THERE], "ada") as namespaces:
         (memory_id,) = namespaces[HERE].imports.insert([imported("one", origin="notes.md:3")])
         namespaces[HERE].facts.insert_imported(*fact("tea", id=7, valid_from=AT, origin="notes.md:4"))
-        namespaces[HERE].facts.insert_imported(*fact("tea", valid_from=AT, valid_to=AT + timedelta(days=1), origin="new.md:1"))
+        namespaces[HERE].facts.insert_imported(
+            *fact("tea", valid_from=AT, valid_to=AT + timedelta(days=1), origin="new.md:1")
+        )
     lines = export_reader.lines(VIEW, 0, 10)
     assert [(one.actor, one.action, one.memory_id) for one in lines] == [
         ("ada", "import", memory_id),

@@ -105,7 +105,9 @@ def test_the_journal_holds_no_text(store: Any) -> None:
     rare = {name: f"quokka{name}" for name in ("key", "category", "speaker", "title", "subtitle", "session_id")}
     memory_id = store.add("quokkacontent", tags=("quokkatag",), files_read=("quokkafile",), **rare)
     with store.records.writing(HERE, "ada") as transaction:
-        transaction.memories.update(transaction.lookup.by_key("quokkakey"), make_entry("quokkanew", tags=("quokkatwo",)), "update")
+        transaction.memories.update(
+            transaction.lookup.by_key("quokkakey"), make_entry("quokkanew", tags=("quokkatwo",)), "update"
+        )
         transaction.memories.delete(memory_id)
     lines = store.rows("SELECT * FROM journal")
     assert len(lines) == 5  # of the memory, and of the hidden one that kept its earlier text

@@ -76,7 +76,9 @@ def test_an_update_replaces_moments_only_where_it_gives_some(store: Any) -> None
     one = store.add("Never force a push.", when=PUSH)
     for given, left in (({"tags": ("git",)}, 2), ({"when": ("fail timeout redis",)}, 1), ({"when": ()}, 0)):
         with store.records.writing(HERE, "ada") as transaction:
-            transaction.memories.update(transaction.lookup.by_id(one), make_entry("Never force a push.", **given), "update")
+            transaction.memories.update(
+                transaction.lookup.by_id(one), make_entry("Never force a push.", **given), "update"
+            )
         assert len(rows(store)) == left
         assert len(store.records.load([one], store.view())[one].when) == left
 

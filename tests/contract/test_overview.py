@@ -122,7 +122,9 @@ def test_a_standing_is_kept(store: Any) -> None:
     one = store.add("the mast is pine")
     with store.records.writing(HERE, "ada") as transaction:
         transaction.decisions.set_standing(transaction.lookup.by_id(one), Standing.PINNED)
-        transaction.memories.update(transaction.lookup.by_id(one), make_entry("the mast is oak", at=store.clock()), "update")
+        transaction.memories.update(
+            transaction.lookup.by_id(one), make_entry("the mast is oak", at=store.clock()), "update"
+        )
     assert store.one(one).standing is Standing.PINNED
     assert store.records.overview.pinned(store.view(HERE), 5) == [one]
     assert store.records.overview.pinned(store.view(THERE), 5) == []

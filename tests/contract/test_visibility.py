@@ -55,8 +55,15 @@ def test_an_unknown_sensitivity_is_denied_to_writers(store: Any) -> None:
     store.by_hand("UPDATE memory SET sensitivity = 'top-secret'")
     before = store.rows("SELECT * FROM memory")
     with store.records.writing(HERE, "ada", tuple(Sensitivity)) as transaction:
-        assert (transaction.lookup.by_key("odd"), transaction.lookup.by_id(odd), transaction.lookup.by_hash(old.content_hash)) == (None,) * 3
-        assert (transaction.lookup.by_keys_or_hashes(["odd"], [old.content_hash]), transaction.lookup.page(0, 9)) == ([], [])
+        assert (
+            transaction.lookup.by_key("odd"),
+            transaction.lookup.by_id(odd),
+            transaction.lookup.by_hash(old.content_hash),
+        ) == (None,) * 3
+        assert (transaction.lookup.by_keys_or_hashes(["odd"], [old.content_hash]), transaction.lookup.page(0, 9)) == (
+            [],
+            [],
+        )
         assert (transaction.memories.hide(odd), transaction.memories.delete(odd)) == (False, False)
         transaction.memories.supersede(odd, by=7)
         transaction.memories.quarantine(odd)
@@ -73,7 +80,12 @@ def test_a_text_that_is_away_leaves_no_copy(store: Any) -> None:
             kept = transaction.memories.archive(transaction.lookup.by_id(memory_id))
             transaction.memories.quarantine(kept)
             away(memory_id)
-            assert transaction.memories.update(transaction.lookup.by_id(memory_id), make_entry(f"Quay {memory_id}"), "update") is None
+            assert (
+                transaction.memories.update(
+                    transaction.lookup.by_id(memory_id), make_entry(f"Quay {memory_id}"), "update"
+                )
+                is None
+            )
             stricter = make_entry(f"Dock {memory_id}", sensitivity=Sensitivity.SECRET)
             transaction.memories.update(transaction.lookup.by_id(memory_id), stricter, "update", keep=False)
             assert [one.id for one in transaction.lookup.archived(memory_id)] == [kept]
@@ -101,9 +113,13 @@ def test_a_writer_finds_what_its_levels_let_in(store: Any, level: Sensitivity) -
     ids = {one: store.add("Said", key="k", expires_at=at, sensitivity=one) for one in Sensitivity}
     with store.records.writing(HERE, "ada", (level,)) as transaction:
         mine = transaction.lookup.by_id(ids[level])
-        assert [transaction.lookup.by_id(one) for one in ids.values()] == [mine if one is level else None for one in ids]
+        assert [transaction.lookup.by_id(one) for one in ids.values()] == [
+            mine if one is level else None for one in ids
+        ]
         assert (transaction.lookup.by_key("k"), transaction.lookup.by_hash(mine.content_hash)) == (mine, mine)
-        assert transaction.lookup.by_keys_or_hashes(["k"], [mine.content_hash]) == transaction.lookup.page(0, 9) == [mine]
+        assert (
+            transaction.lookup.by_keys_or_hashes(["k"], [mine.content_hash]) == transaction.lookup.page(0, 9) == [mine]
+        )
         assert transaction.retention.expired() == [mine.id]
         assert transaction.retention.surplus(0, 0) == [mine.id]
 

@@ -259,7 +259,7 @@ def administer(app: App, name: str, fields: dict[str, Any], principal: Principal
         request = clear(operation.request(**fields), OnSecret.BLOCK).value
     except SecretFound as error:
         with app.accounts.changing(principal.user) as writing:
-            writing.journal.refuse(error.field, error.kinds)
+            writing.refuse(error.field, error.kinds)
         raise
     return HANDLERS[name](app, request, principal)
 

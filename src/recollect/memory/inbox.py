@@ -136,7 +136,7 @@ def _decide_sources(app: App, request: Decide, caller: Caller, request_id: str) 
             raise NotFound(f"Nothing from {', '.join(request.sources)} waits for a decision.")
         status = WriteStatus.UPDATED if good else WriteStatus.DELETED
         outcome = Outcome(status, str(decided[0].id), _notes_on_all(request, len(decided)))
-        next(iter(writings.values())).record_outcome(_NAME, request_id, outcome)
+        next(iter(writings.values())).outcomes.record(_NAME, request_id, outcome)
     app.run_later(app.vectors.sync)
     return outcome
 

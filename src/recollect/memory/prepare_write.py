@@ -250,7 +250,9 @@ def evict(transaction: Writing, memory_id: int) -> bool:
         facts = [one.id for one in transaction.facts.of_memories([old.id])]
         dated = {"created_at": old.created_at.isoformat(), "day": day(old)}
         came = {"session_id": old.session_id, "author": old.author, **old.stamp.model_dump(mode="json")}
-        transaction.summary_members.note(whole.id, came | dated | {"lines": lines, "facts": facts, "labels": labels_of(old)})
+        transaction.summary_members.note(
+            whole.id, came | dated | {"lines": lines, "facts": facts, "labels": labels_of(old)}
+        )
     return transaction.memories.delete(memory_id, "evict")
 
 

@@ -288,7 +288,9 @@ def _joined(
         return Outcome(WriteStatus.UPDATED, str(old.id), (_CONFIRMED,)), ()
     if not merges.statements(old, transaction.lookup.archived(old.id)):
         transaction.memories.archive(old)
-    part = transaction.memories.insert(entry_for(app, one, None, caller.user, caller.origin, review), merged_into=old.id)
+    part = transaction.memories.insert(
+        entry_for(app, one, None, caller.user, caller.origin, review), merged_into=old.id
+    )
     transaction.memories.update(old, entry, plan.action, keep=False)
     kept = (part, f"The new text by itself is kept as memory {part}, which is hidden.")
     return Outcome(WriteStatus.MERGED, str(old.id), (f"Merged into memory {old.id}.",)), (kept,)

@@ -70,7 +70,9 @@ def count_projects(app: App, request: CountProjects, caller: Caller) -> ProjectC
     own = caller.namespace(Scope.PROJECT)
     here = (own,) if Scope.PROJECT in caller.reads else ()
     namespaces = app.records.namespaces.existing((*here, *other_projects(app, caller)))
-    counted = app.records.namespaces.counts(View(namespaces=namespaces, now=app.clock(), sensitivities=levels_of(request, caller)))
+    counted = app.records.namespaces.counts(
+        View(namespaces=namespaces, now=app.clock(), sensitivities=levels_of(request, caller))
+    )
     counted.update(dict.fromkeys(here, 0))
     return ProjectCounts(
         tuple(ProjectCount(project_of(one), count, one == own) for one, count in counted.most_common())

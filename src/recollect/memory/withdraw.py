@@ -152,7 +152,7 @@ class _Work:
 
     def _summaries(self) -> None:
         """Take what was found out of what sums it up; a summary of nothing else goes too."""
-        anew = filter(None, map(self.writing.by_id, self.rebuilt))
+        anew = filter(None, map(self.writing.lookup.by_id, self.rebuilt))
         numbers = {one.superseded_by for one in (*self.found.values(), *anew) if one.superseded_by}
         numbers |= {whole for whole, some in self.gone.items() if any(one.here for one in some)}
         found = [self.writing.lookup.by_id(one) for one in sorted(numbers)]
@@ -288,10 +288,11 @@ def withdraw(app: App, request: Withdraw, caller: Caller, *, request_id: str = "
                 one.run()
                 if any(one.undo.values()):
                     touched = [str(each.sensitivity) for each in one.found.values()]
-                    numbers.append(one.writing.note_withdrawal(one.undo, touched))
+                    numbers.append(one.writing.withdrawals.note(one.undo, touched))
             nearest: tuple[str, ...] = ()
             if request.source is not None and not any(one.undo[name] for one in works for name in one.undo):
-                nearest = _nearest(request.source, [place for one in works for place in one.writing.sources()])
+                places = [place for work in works for place in work.writing.withdrawals.sources()]
+                nearest = _nearest(request.source, places)
             return replace(_answer(works, numbers, applied=request.apply), nearest=nearest)
 
     answer = _with_embeddings(app, write)

@@ -71,7 +71,7 @@ class MemoryLookup:
         mine = or_(false(), *named) if len(named) <= _FEW_PREFIXES else memory.c.key.is_not(None)
         query = select(memory.c.key, memory.c.id).where(own.here(), mine, seen).order_by(memory.c.id)
         found: dict[str, dict[str, int]] = {prefix: {} for prefix in wanted}
-        for key, number in own.execute(query):
+        for key, number in map(tuple, own.execute(query)):
             place = bisect_right(wanted, key)
             if place and key.startswith(wanted[place - 1]):
                 found[wanted[place - 1]][key] = number
