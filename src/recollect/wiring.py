@@ -17,6 +17,7 @@ from recollect.app import App, Capabilities, RetentionRules
 from recollect.domain.results import Check
 from recollect.engines.background import BackgroundExecutor
 from recollect.engines.chat import open_chat
+from recollect.engines.chunks import chunks_of
 from recollect.engines.cross_encoder import CrossEncoderRerank, open_rerank
 from recollect.engines.describe import ChatDescribe
 from recollect.engines.embedder import Embedder
@@ -25,7 +26,7 @@ from recollect.engines.fusion import FUSION, LearnedFusion
 from recollect.engines.late_interaction import similarity
 from recollect.engines.reconcile import ChatReconcile
 from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable
-from recollect.memory.embed import chunks_of, embed_pending, stamps_of
+from recollect.memory.embed import embed_pending, stamps_of
 from recollect.settings import Settings
 from recollect.store import backup as store_backup
 from recollect.store import kept_files, relocation
@@ -337,7 +338,7 @@ def _begin(executor: BackgroundExecutor, store: _Store, clock: Callable[[], date
     undo.callback(store.stopping.set)
     executor.start()
     executor.submit(store.text.purge_deleted)
-    executor.submit(lambda: store.records.drop_outcomes(clock() - _RETRIED))
+    executor.submit(lambda: store.records.outcomes.drop(clock() - _RETRIED))
 
 
 def _load_models(
@@ -393,9 +394,9 @@ def _generation(database: Database, model: Mapping[str, str]) -> str:
 
 def _check_model(records: Records, wanted: Mapping[str, str]) -> None:
     """Stamp a new store with its embedding model; refuse a store that another model built."""
-    found = {name: records.stamp(name) for name in wanted}
+    found = {name: records.stamps.get(name) for name in wanted}
     if not any(found.values()):
-        records.set_stamps(wanted)
+        records.stamps.set(wanted)
     elif found != wanted:
         raise ModelMismatch(
             f"This store was built with the embedding model {_named(found)}, but {_named(wanted)} is configured. "

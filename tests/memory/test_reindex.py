@@ -14,8 +14,8 @@ from sqlalchemy.exc import IntegrityError
 
 from callers import ADA
 from recollect import App, Draft, Forget, Get, Query, Settings, forget, get_memory, recall, reindex, remember
+from recollect.engines.chunks import chunks_of
 from recollect.errors import ModelMismatch, ModelUnusable
-from recollect.memory.embed import chunks_of
 from recollect.store.sql import tables
 from second_model import ID, NAME, second_model
 from stores import open_app
@@ -260,7 +260,7 @@ def test_a_moved_app_answers_by_words_and_mixes_nothing(filled: App, settings: S
     remember(filled, Draft(content="Changed by a process of yesterday: an okapi", key="k1"), ADA)
     forget(filled, Forget(id="7"), ADA)
     assert {key[0] for key in stored(filled)}.isdisjoint({late, 2, 7})
-    assert filled.records.unembedded(9) == []
+    assert filled.records.embeddings.unembedded(9) == []
     filled.close()
     with open_moved(settings, models, background=True) as app:
         assert app.embedder.wait(60)

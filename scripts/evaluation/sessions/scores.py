@@ -16,8 +16,8 @@ import numpy as np
 
 from evaluation.sessions.players import Injected, Played, Stored
 from evaluation.sessions.sets import PLANTED, Ask, Event, Place, SessionSet
+from recollect.engines.chunks import spans_of
 from recollect.engines.embedder import Embedder
-from recollect.memory.embed import spans_of
 
 NEAR: Final = 2
 """Events by which a boundary may be off."""

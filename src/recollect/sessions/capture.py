@@ -249,7 +249,7 @@ def _replace_drafts(context: Context[UseTool], output: str) -> None:
     if said_now:
         with app.records.writing(context.caller.writable(new.namespace), context.caller.user) as transaction:
             for former in sorted(said_now):
-                transaction.supersede(former, by=number)
+                transaction.memories.supersede(former, by=number)
         app.run_later(app.vectors.sync)
 
 

@@ -122,23 +122,25 @@ def consolidate(app: App, caller: Caller, settings: LifecycleSettings) -> Faded:
     days = app.records.consolidation.session_days(namespace)
     if (today := app.clock().date()) not in days:
         with app.records.writing(namespace, caller.user) as transaction:
-            days = transaction.note_session_day(today)
+            days = transaction.consolidation.note_session_day(today)
     known = app.records.consolidation.aging(namespace, settings.fading)
     due = _due(app, known, decay, days)
     changed = hidden = 0
     for batch in _batches([memory.id for memory, done in due if done.importance != memory.importance], _BATCH):
         with app.records.writing(namespace, caller.user) as transaction:
-            found = _due(app, transaction.aging(batch), decay, days)
-            transaction.consolidate([(memory, done.importance, done.mark) for memory, done in found])
+            found = _due(app, transaction.consolidation.aging(batch), decay, days)
+            transaction.consolidation.consolidate([(memory, done.importance, done.mark) for memory, done in found])
             changed += len(found)
     captured = known if settings.fading == CAPTURED else app.records.consolidation.aging(namespace, CAPTURED)
     beyond = _beyond(captured, settings.max_captured)
     going = dict.fromkeys([memory.id for memory, done in due if done.evicted] + beyond)
     for batch in _batches(list(going)[:_MOST_EVICTED], _EVICTED):
         with app.records.writing(namespace, caller.user) as transaction:
-            found = _due(app, transaction.aging(batch), decay, days)
+            found = _due(app, transaction.consolidation.aging(batch), decay, days)
             unused = {memory.id for memory, done in found if done.evicted}
-            hidden += sum(transaction.hide(number, _EVICT) for number in batch if number in unused or number in beyond)
+            hidden += sum(
+                transaction.memories.hide(number, _EVICT) for number in batch if number in unused or number in beyond
+            )
     if hidden:
         app.run_later(app.vectors.sync)
         app.run_later(app.text.purge_deleted)

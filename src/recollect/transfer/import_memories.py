@@ -12,11 +12,11 @@ from recollect.domain.origin import APPROVED, Authority, Origin, SaidBy, before_
 from recollect.domain.requests import Caller, MemoryFields
 from recollect.domain.results import Memory
 from recollect.domain.transfer import FactRecord, MemoryRecord, Problem
-from recollect.memory.embed import chunks_of
-from recollect.memory.prepare_write import PreparedDraft, entry_for
+from recollect.engines.chunks import Chunk, chunks_of
+from recollect.memory.prepare_write import PreparedDraft, entry_for, new_entry
 from recollect.memory.reconcile import expired
 from recollect.memory.review import NEW_SOURCE, decided_of, outranks
-from recollect.store.entries import Chunk, ImportedMemory
+from recollect.store.entries import ImportedMemory
 from recollect.transfer.import_checks import CheckedMemory, Report
 from recollect.transfer.markdown_export import shown_text
 
@@ -70,7 +70,7 @@ class NamespaceImport:
         """Read what is there of these as it is now; what is known of others stays known."""
         wanted = list(some)
         keys = {key for memory in wanted for key in (memory.record.key, memory.former_key) if key}
-        found = self.writing.find(
+        found = self.writing.lookup.by_keys_or_hashes(
             keys, {text for memory in wanted for text in (memory.content_hash, memory.former_hash) if text}
         )
         self.stored.update((memory.id, memory) for memory in found)
@@ -132,7 +132,7 @@ class NamespaceImport:
             self.report.problems += [] if _same_text(memory, old) else [Problem(record.origin, why)]
             return
         entry = self._entry(memory, old).entry
-        self.writing.update(old, entry, "update", revive=passed)
+        self.writing.memories.update(old, entry, "update", revive=passed)
         self._load([memory])
         self.report.outcomes[memory.place] = "updated"
         self._note_waiting(memory, entry.review)
@@ -143,7 +143,7 @@ class NamespaceImport:
         same_source = old.stamp.source == origin_of(memory.record).source
         approved = memory.record.review == APPROVED and old.unapproved and same_source and not hidden
         if approved and not self.dry:
-            self.writing.decide(old, APPROVED)
+            self.writing.reviews.decide(old, APPROVED)
         self.report.outcomes[memory.place] = "updated" if approved else "unchanged"
         self._note_waiting(memory, APPROVED if approved or hidden else old.review)
 
@@ -156,7 +156,7 @@ class NamespaceImport:
         if not waiting:
             return
         entries = [self._entry(memory, None) for memory in waiting]
-        ids = self.writing.insert_many(entries)
+        ids = self.writing.imports.insert(entries)
         for memory, entry in zip(waiting, entries, strict=True):
             self._note_waiting(memory, entry.entry.review)
         self.report.outcomes |= dict.fromkeys((memory.place for memory in waiting), "new")
@@ -167,7 +167,8 @@ class NamespaceImport:
         record, now = memory.record, self.app.clock()
         ready = PreparedDraft(memory.cleared, memory.content_hash, self._chunks_of(memory, old))
         origin = origin_of(record)
-        entry = entry_for(self.app, ready, old, self.caller.user, origin, self._review(record, origin))
+        app, user, review = self.app, self.caller.user, self._review(record, origin)
+        entry = entry_for(app, ready, old, user, origin, review) if old else new_entry(app, ready, user, origin, review)
         stated = entry.given & (_DRAFT if old is None else _DRAFT - {"source"})
         at = record.updated_at or record.created_at or now
         has_end = record.id is not None or record.expires_at is not None
