@@ -37,7 +37,8 @@ def evidence(matches: tuple[float, ...] = MATCHES, **known: Any) -> Evidence:
         columns=SimpleNamespace(held=np.array(known.pop("held", [0.5] * len(ids)))),
     )
     scores = Scores(np.array(known.pop("scores", [0.5] * len(ids))), {})
-    found = Evidence(cast(Candidates, candidates), np.array(matches), scores, 0.05, None, 0.0, asks_past=False)
+    least = np.full(len(ids), 0.05)
+    found = Evidence(cast(Candidates, candidates), np.array(matches), least, False, scores, None, 0.0, asks_past=False)
     return replace(found, **known)
 
 

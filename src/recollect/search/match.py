@@ -20,6 +20,8 @@ SURE: Final = 0.7
 
 LIKELY: Final = 0.2
 
+_BESIDE: Final = 0.08  # of the best match: what is worse beside it does not answer
+
 
 def matches_of(app: App, query: str, view: View, candidates: Candidates) -> tuple[dict[int, float], tuple[str, ...]]:
     """Return the matches (0–1) of the candidates that are found for any limit, and a note where none was reranked."""
@@ -33,6 +35,11 @@ def all_matches(app: App, candidates: Candidates, known: Mapping[int, float]) ->
     """Return the matches (0–1) of all candidates; those that are known stay."""
     found = app.fusion.matches(candidates.columns, candidates.query).tolist()
     return {**dict(zip(candidates.ids, found, strict=True)), **known}
+
+
+def least_match(floor: float, best: float) -> float:
+    """Return the match from which on a memory answers: none does unless the `best` reaches the model's floor."""
+    return best * _BESIDE if best >= floor else floor
 
 
 def certainty(match: float) -> Certainty:

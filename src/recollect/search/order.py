@@ -13,7 +13,7 @@ from recollect.domain.requests import Query
 from recollect.domain.search import View
 from recollect.search import periods, versions
 from recollect.search.candidates import FIRST
-from recollect.search.match import all_matches
+from recollect.search.match import all_matches, least_match
 from recollect.search.relations import Relations, relations
 from recollect.search.scores import BY_SCORE, PROFILES, Scores, scores_of
 from recollect.search.signals import Candidates
@@ -64,7 +64,7 @@ def ordered(
     that is ordered by its scores takes no step but that.
     """
     steps = (score_alone,) if query.profile in BY_SCORE else steps
-    evidence = _evidence(app, query, view, candidates, matches, least)
+    evidence = _evidence(app, query, view, candidates, matches, all_shown=least <= 0.0)
     order = _taken([step for step in steps if step not in BY_RELATION], evidence, _of_ids(evidence, matches))
     evidence = replace(evidence, relations=_relations(app, query, view, evidence, order))
     order = _taken([step for step in steps if step in BY_RELATION], evidence, order)
@@ -74,7 +74,7 @@ def ordered(
         return ranked  # where not all of the first answer, nothing behind them does
     every = all_matches(app, candidates, matches)
     known = np.array([every[one] for one in candidates.ids])
-    scores = _scores(app, query, view, candidates, known, evidence.fits)
+    scores = _scores(app, query, view, candidates, known, evidence.least, evidence.fits)
     further = replace(evidence, matches=known, scores=scores)
     rest = _of_ids(further, every.keys() - {one.id for one in first})
     return first + _ranked(further, _taken(steps, further, rest))
@@ -98,9 +98,9 @@ def _ids(evidence: Evidence, order: Order) -> list[int]:
 
 def _relations(app: App, query: Query, view: View, evidence: Evidence, order: Order) -> Relations:
     """Return the relations of the best of an order by match."""
-    ids, floor = _ids(evidence, order), app.embedder.card.floor
-    matches = evidence.matches[order.places].tolist()
-    answering = {one: match for one, match in zip(ids, matches, strict=True) if match >= floor}
+    ids = _ids(evidence, order)
+    matches, answers = evidence.matches[order.places].tolist(), evidence.answers[order.places].tolist()
+    answering = {one: match for one, match, answer in zip(ids, matches, answers, strict=True) if answer}
     found = relations(app, query.query, evidence.candidates, ids, answering)
     return replace(found, summaries={}) if view.superseded else found
 
@@ -118,29 +118,44 @@ def _ranked(evidence: Evidence, order: Order) -> list[Ranked]:
 
 
 def _evidence(
-    app: App, query: Query, view: View, candidates: Candidates, matches: Mapping[int, float], least: float
+    app: App, query: Query, view: View, candidates: Candidates, matches: Mapping[int, float], *, all_shown: bool
 ) -> Evidence:
     """Return what the steps know of the candidates with these matches."""
     known = np.array([matches.get(one, np.nan) for one in candidates.ids])
     fits = _fits(query, view, candidates)
+    least = _least(app.embedder.card.floor, candidates, known)
     return Evidence(
         candidates,
         known,
-        _scores(app, query, view, candidates, known, fits),
-        app.embedder.card.floor if least > 0.0 else 0.0,
+        least,
+        all_shown,
+        _scores(app, query, view, candidates, known, least, fits),
         fits,
         0.0 if fits is None else _loss(fits[~np.isnan(known)]),
         versions.asks_past(query.query),
     )
 
 
+def _least(floor: float, candidates: Candidates, matches: Numbers) -> Numbers:
+    """Return the match from which on each candidate answers; what comes from outside raises it for nothing else."""
+    outside = np.array([one in candidates.unapproved for one in candidates.ids], dtype=bool)
+    own, every = (np.nanmax(some, initial=0.0) for some in (matches[~outside], matches))
+    return np.where(outside, least_match(floor, float(every)), least_match(floor, float(own)))
+
+
 def _scores(
-    app: App, query: Query, view: View, candidates: Candidates, matches: Numbers, fits: Numbers | None
+    app: App,
+    query: Query,
+    view: View,
+    candidates: Candidates,
+    matches: Numbers,
+    least: Numbers,
+    fits: Numbers | None,
 ) -> Scores:
     """Score the candidates by their matches, by place."""
     rows = [candidates.rows[one] for one in candidates.ids]
     fits = np.zeros(len(rows)) if fits is None else fits
-    return scores_of(rows, matches, fits, app.embedder.card.floor, PROFILES[query.profile], view.now)
+    return scores_of(rows, matches, least, fits, app.embedder.card.floor, PROFILES[query.profile], view.now)
 
 
 def _fits(query: Query, view: View, candidates: Candidates) -> Numbers | None:

@@ -105,17 +105,23 @@ class Scores:
 
 
 def scores_of(
-    rows: Sequence[RankingRow], matches: Numbers, fits: Numbers, floor: float, weights: Weights, now: datetime
+    rows: Sequence[RankingRow],
+    matches: Numbers,
+    least: Numbers,
+    fits: Numbers,
+    floor: float,
+    weights: Weights,
+    now: datetime,
 ) -> Scores:
-    """Score memories by their matches; below the `floor` a score is below `PASSING`, by the match alone.
+    """Score memories by their matches; what answers has at least `PASSING`, all else less, by its match alone.
 
-    `fits` is how well (0–1) each fits the named period.
+    `least` are the matches from which on each answers; `fits` is how well (0–1) each fits the named period.
     """
     parts = weigh(rows, grade(matches, floor, weights.match), weights, now)
     total = sum(parts.values(), np.zeros(len(rows)))
-    below = matches < floor
-    lowered = PASSING * matches / floor
-    shares = np.divide(lowered, total, out=np.zeros(len(rows)), where=total > 0.0)
-    parts = {name: np.where(below, values * shares, values) for name, values in parts.items()}
-    parts[PERIOD] = np.where(below, 0.0, np.clip(1.0 - total, 0.0, _OF_PERIOD * fits))
-    return Scores(np.where(below, lowered, total) + parts[PERIOD], parts)
+    answers = matches >= least
+    wanted = np.where(answers, np.maximum(total, PASSING), PASSING * matches / least)
+    shares = np.divide(wanted, total, out=np.zeros(len(rows)), where=total > 0.0)
+    parts = {name: values * shares for name, values in parts.items()}
+    parts[PERIOD] = np.where(answers, np.clip(1.0 - wanted, 0.0, _OF_PERIOD * fits), 0.0)
+    return Scores(wanted + parts[PERIOD], parts)

@@ -42,18 +42,25 @@ class Order(NamedTuple):
 class Evidence:
     """What the steps know of the candidates, by place: matches (0–1, NaN where unknown), scores, fit to the period.
 
-    `least` is the match from which a candidate is shown. `fits` is None where the query names no period, `loss` what
-    the log-odds of a match lose where it fits none of it. `asks_past` says whether it asks how something was before.
+    `least` are the matches from which on each answers; with `all_shown` what does not is shown too. `fits` is None
+    where the query names no period, `loss` what the log-odds of a match lose where it fits none of it. `asks_past`
+    says whether it asks how something was before.
     """
 
     candidates: Candidates
     matches: Numbers
+    least: Numbers
+    all_shown: bool
     scores: Scores
-    least: float
     fits: Numbers | None
     loss: float
     asks_past: bool
     relations: Relations = NO_RELATIONS
+
+    @property
+    def answers(self) -> NDArray[np.bool]:
+        """Return which candidates answer the query."""
+        return self.matches >= self.least
 
     @cached_property
     def told(self) -> NDArray[np.bool]:
@@ -151,7 +158,7 @@ def told_before_drafts_and_pages(evidence: Evidence, order: Order) -> Order:
         ahead = order.places[told[order.places]]
         likely = ahead[matches[ahead] >= LIKELY]
         near = ahead[(ranks[ahead] < FIRST) | (ranks[ahead] == ranks[ahead[:1]])]
-        shown = near[matches[near] >= evidence.least]
+        shown = near[evidence.answers[near] | evidence.all_shown]
         for place in order.places[low & (evidence.told[order.places] == draft_of_told)]:
             before = likely if matches[place] >= SURE else np.concatenate([likely, shown])
             last[place] = ranks[before].max(initial=-1)
