@@ -20,14 +20,16 @@ _SHARED: Final = 2  # words of two memories about one subject
 
 @dataclass(frozen=True, slots=True)
 class Relations:
-    """Relations by ids: the `newest` version of an older one, and of a part the summary.
+    """Relations by ids: the `newest` version of an older memory, and of a part the summary.
 
-    `told` are, for a memory of less authority, those that were told of the same subject, the nearest first. `denials`
-    are pairs of versions that come from two sources, and `quotes` repeat all that was told of their subject.
+    `named` are those that have the name the query asks for where the best match has another. `told` are, for a memory
+    of less authority, those that were told of the same subject, the nearest first. `denials` are pairs of versions that
+    come from two sources, and `quotes` repeat all that was told of their subject.
     """
 
     newest: Mapping[int, int] = field(default_factory=dict)
     summaries: Mapping[int, int] = field(default_factory=dict)
+    named: Mapping[int, int] = field(default_factory=dict)
     told: Mapping[int, Sequence[int]] = field(default_factory=dict)
     denials: Sequence[tuple[int, int]] = ()
     quotes: Collection[int] = ()
@@ -60,10 +62,20 @@ def relations(
     return Relations(
         newest=versions.newer_by_older(pairs, candidates.rows, candidates.authority),
         summaries={one: whole for one in order if (whole := candidates.rows[one].superseded_by) in answering},
+        named=_named(query, candidates, compared),
         told=told,
         denials=versions.disputed(pairs, candidates.rows, candidates.authority),
         quotes=frozenset(low for low, high in told.items() if _quotes(candidates, low, high[0])),
     )
+
+
+def _named(query: str, candidates: Candidates, compared: Mapping[int, float]) -> dict[int, int]:
+    """Return what has a name of the query in the place of another name that the best of `compared` (0–1) has there."""
+    if not compared:
+        return {}
+    rows, (best, *others) = candidates.rows, sorted(compared, key=lambda one: (-compared[one], one))
+    near = (one for one in others if compared[one] >= versions.LEAST * compared[best])
+    return {one: best for one in near if versions.other_subject(query, rows[one].content, rows[best].content)}
 
 
 def _told_of_subject(
