@@ -20,7 +20,7 @@ from rich.progress import track
 from rich.table import Table
 
 import recollect
-from evaluation import aged, answer_sizes, calibration, growth, plot
+from evaluation import ablation, aged, answer_sizes, calibration, growth, plot
 from evaluation.parents import by_vectors_alone, by_words_alone
 from evaluation.sets import DEPTH, METRICS, Question, Set, caller_of, err, fill, fuse, load, measures
 from recollect import App, Caller, Query, Settings
@@ -166,8 +166,9 @@ def run(
     plot_file: Path | None,
     calibration_file: Path | None,
     instead: ModuleType | None,
+    ablation_page: Path | None,
 ) -> None:
-    for path in filter(None, (json_file, plot_file, calibration_file)):
+    for path in filter(None, (json_file, plot_file, calibration_file, ablation_page)):
         if not path.resolve().parent.is_dir():
             raise InvalidInput("file", f"{path} cannot be written: its folder does not exist.")
     if plot_file is not None:
@@ -176,6 +177,11 @@ def run(
     rows: list[dict[str, Any]] = []
     samples = []
     with tempfile.TemporaryDirectory(prefix="recollect-eval-") as home:
+        if ablation_page is not None:
+            worths = [ablation.measured(one, settings_of(Path(home), one)) for one in sets]
+            pairs = settings_of(Path(home), sets[0]).model_copy(update={"home": Path(home) / "pairs"})
+            ablation.show([*worths, ablation.of_pairs(pairs)], ablation_page)
+            return
         if instead is not None:
             instead.show([instead.measured(one, settings_of(Path(home), one)) for one in sets])
             return
@@ -210,6 +216,13 @@ def main(
             "that here, as JSON.",
         ),
     ] = None,
+    ablation_page: Annotated[
+        Path | None,
+        typer.Option(
+            "--ablation",
+            help="Instead put the same candidates in order without each step, and write the table of this page.",
+        ),
+    ] = None,
     at_age: Annotated[
         bool,
         typer.Option(
@@ -232,7 +245,8 @@ def main(
         if growing:
             growth.run(load(folders), growing, largest, json_file, plot_file)
             return
-        run(folders, json_file, plot_file, calibration_file, aged if at_age else answer_sizes if sizes else None)
+        instead = aged if at_age else answer_sizes if sizes else None
+        run(folders, json_file, plot_file, calibration_file, instead, ablation_page)
     except RecollectError as error:
         err.print(f"[red]Error:[/red] {escape(str(error))}", soft_wrap=True)
         raise typer.Exit(error.exit_code) from error

@@ -29,7 +29,7 @@ from recollect.domain.search import RankingRow
 from recollect.errors import RecollectError
 from recollect.search import versions
 from recollect.search.hits import ranking_of
-from recollect.search.order import in_order
+from recollect.search.steps import Order, moved_up
 from recollect.search.visibility import view_of
 
 BEST: Final = 4  # memories of a question that are compared
@@ -121,9 +121,10 @@ def fit(questions: Sequence[Asked]) -> Model:
 
 def first(one: Asked, model: Model | None) -> bool:
     """Say whether the memory that comes first answers the question, with this model of versions or without any."""
-    newer = {pair.older: pair.newer for pair in one.pairs if model and versions.is_version(pair.traits, *model)}
-    order = in_order(one.order, newer, past=one.past)
-    return bool(order) and order[0] in one.right
+    found = [pair for pair in one.pairs if model and versions.is_version(pair.traits, *model)]
+    ahead = [(pair.older, pair.newer) if one.past else (pair.newer, pair.older) for pair in found]
+    order = moved_up(Order(np.array(one.order, dtype=np.intp), np.empty(0)), ahead).places
+    return len(order) > 0 and int(order[0]) in one.right
 
 
 def show(questions: Sequence[Asked]) -> None:

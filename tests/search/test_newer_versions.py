@@ -10,7 +10,6 @@ import pytest
 from ranked_memories import NOW
 from recollect.domain.enums import FactType, ObservationType
 from recollect.domain.search import RankingRow
-from recollect.search.order import in_order
 from recollect.search.versions import Asked, asks_past, newer_by_older, version_pairs
 from recollect.text.terms import STOP_WORDS, stem, vocabulary
 
@@ -140,23 +139,6 @@ def test_turns_of_a_talk_replace_nothing() -> None:
     assert newer(row(1, 90, session_id="a"), row(2, 5, session_id="a")) == {}
     assert newer(row(1, 90, session_id="a"), row(2, 5, session_id="b")) == {1: 2}
     assert newer(row(1, 90), row(2, 5, type=ObservationType.SESSION_SUMMARY)) == {}
-
-
-def test_the_newer_one_comes_before_the_older() -> None:
-    """It takes the place before the first of what it replaces, and none where it is ahead already."""
-    assert in_order([2, 3, 4, 1], {2: 1, 3: 1}) == [1, 2, 3, 4]
-    assert in_order([1, 2], {2: 1}) == [1, 2]
-
-
-def test_asked_for_the_past_the_older_one_comes_first() -> None:
-    """The older comes before the newer then."""
-    assert in_order([1, 2], {2: 1}, past=True) == [2, 1]
-
-
-def test_what_fits_the_named_period_better_comes_first() -> None:
-    """The older one comes first where the query names its time, the newer one where it names that."""
-    assert in_order([1, 2], {2: 1}, fits={1: 0.0, 2: 1.0}) == [2, 1]
-    assert in_order([2, 1], {2: 1}, past=True, fits={1: 1.0, 2: 0.0}) == [1, 2]
 
 
 @pytest.mark.parametrize(

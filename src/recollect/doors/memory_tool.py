@@ -26,7 +26,7 @@ from recollect.doors.serializers import agent_json, public_schema
 from recollect.errors import InvalidInput, RecollectError
 from recollect.prompt.neutral import neutral
 from recollect.search.budget import estimate, printed
-from recollect.search.everything import asks_for_everything, kind_asked_for
+from recollect.search.everything import EVERYTHING, asks_for_everything, kind_asked_for
 from recollect.sessions.index import read_index
 
 NAME = "memory"
@@ -133,7 +133,7 @@ def _run(app: App, arguments: Mapping[str, Any], caller: Caller, request_id: str
     action, fields = parse(arguments)
     if action == "recall" and "id" in fields:
         return _whole(perform(app, "get_memory", {"id": fields["id"]}, caller))
-    if action == "recall" and asks_for_everything(query := str(fields["query"])):
+    if action == "recall" and asks_for_everything(query := str(fields.get("query", EVERYTHING))):
         kind = fields.get("fact_type") or kind_asked_for(query)
         return _index(app, {name: fields[name] for name in _FILTERS if name in fields} | {"fact_type": kind}, caller)
     result = perform(app, _OPERATIONS[action], fields, caller.saying(SaidBy.ASSISTANT), request_id)
@@ -150,7 +150,7 @@ def parse(arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         raise InvalidInput("action", "Invalid action: Must be `remember`, `recall`, or `forget`")
     says_less = {name: blank if name == _REQUIRED[action] else says_nothing for name in arguments}
     given = {name: value for name, value in arguments.items() if not says_less[name](value)}
-    if (needed := _REQUIRED[action]) not in given and not (action == "recall" and "id" in given):
+    if (needed := _REQUIRED[action]) not in given and not (action == "recall" and given.keys() & {"id", *_FILTERS}):
         raise InvalidInput(needed, f"Missing {needed}: `{action}` requires `{needed}`")
     return action, {name: given[name] for name in _TAKES[action] if name in given}
 

@@ -9,6 +9,9 @@ from recollect.domain.enums import FactType
 from recollect.text.normalization import fold
 from recollect.text.terms import STOP_WORDS
 
+EVERYTHING: Final = "*"
+"""A query that names no subject, as a filter without any query does."""
+
 _WORD: Final = re.compile(r"[^\W_]+")
 _KINDS: Final = {
     "decision": FactType.DECISION,
@@ -32,7 +35,7 @@ def kind_asked_for(query: str) -> FactType | None:
 def asks_for_everything(query: str) -> bool:
     """Say whether a question names no subject: `*`, `everything`, `decisions`, or one in such words alone."""
     found = _words(query)
-    return query.strip() == "*" or (bool(found) and all(word in _NO_SUBJECT or word in _KINDS for word in found))
+    return query.strip() == EVERYTHING or (bool(found) and all(word in _NO_SUBJECT or word in _KINDS for word in found))
 
 
 def _words(query: str) -> list[str]:

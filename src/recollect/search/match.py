@@ -1,4 +1,4 @@
-"""Match: the probability that a memory answers a query, from which on it answers, and its words."""
+"""Match: the probability that a memory answers a query, and the words for it."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ SURE: Final = 0.7
 
 LIKELY: Final = 0.2
 
-AS_WELL: Final = 0.65  # of the other's match: both answer the query
-_BESIDE: Final = 0.15  # of the best match: what is worse beside it does not answer
-_BESIDE_NAMED: Final = 0.35  # the same for a query of few words, which names what it wants
-_FEW_WORDS: Final = 3
+_BESIDE: Final = 0.08  # of the best match: what is worse beside it does not answer
 
 
 def matches_of(app: App, query: str, view: View, candidates: Candidates) -> tuple[dict[int, float], tuple[str, ...]]:
@@ -40,10 +37,9 @@ def all_matches(app: App, candidates: Candidates, known: Mapping[int, float]) ->
     return {**dict(zip(candidates.ids, found, strict=True)), **known}
 
 
-def least_match(app: App, candidates: Candidates, matches: Mapping[int, float]) -> float:
-    """Return the match from which on a memory answers: the model's floor, and not far below the best."""
-    beside = _BESIDE_NAMED if candidates.query.words <= _FEW_WORDS else _BESIDE
-    return max(app.embedder.card.floor, max(matches.values(), default=0.0) * beside)
+def least_match(floor: float, best: float) -> float:
+    """Return the match from which on a memory answers: none does unless the `best` reaches the model's floor."""
+    return best * _BESIDE if best >= floor else floor
 
 
 def certainty(match: float) -> Certainty:

@@ -1,291 +1,177 @@
-"""Order: which memory comes first, by steps that each take an order and return one.
-
-The match orders; then newer versions come before older ones, summaries before their parts, and what was told before
-what came from outside. No step changes a match or a score.
-"""
+"""Order: which memory comes first, by the named steps of `search/steps.py`, taken once after another."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial, reduce
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from recollect.app import App
-from recollect.domain.enums import Profile
-from recollect.domain.origin import Authority
 from recollect.domain.requests import Query
 from recollect.domain.search import View
 from recollect.search import periods, versions
 from recollect.search.candidates import FIRST
-from recollect.search.match import AS_WELL, LIKELY, SURE, all_matches, least_match
+from recollect.search.match import all_matches, least_match
+from recollect.search.relations import Relations, relations
 from recollect.search.scores import BY_SCORE, PROFILES, Scores, scores_of
 from recollect.search.signals import Candidates
+from recollect.search.steps import BY_RELATION, STEPS, Evidence, Order, Step, score_alone
 
 if TYPE_CHECKING:
     import numpy as np
+
+    from recollect.engines.signal_columns import Numbers
 else:
     from recollect.engines import arrays as np
 
-_ERROR = 0.02  # share of a match: what is closer is ordered by how much of the query it holds, then by its score
-_IN_PERIOD = 0.55  # of what answers a query that names a period, how much is of that period
-_SHARED = 2  # words of two memories about one subject
-_MOST_LOSS = 2.0  # log-odds: a period in which little lies makes no answer of what is about something else
+_OF_PERIOD: Final = 0.55  # of what answers a query that names a period, how much is of that period
+_MOST_LOSS: Final = 2.0  # log-odds: a period in which little lies makes no answer of what is about something else
 
 
 class Ranked(NamedTuple):
-    """A candidate: its id, match (0–1), the scores that hold its own, a newer version, and what was told instead."""
+    """A candidate: its id, match and score (0–1), a newer version, and what it may contradict.
+
+    `parts_of_score` computes the parts of the score, which only hits need.
+    """
 
     id: int
     match: float
-    scores: Scores
+    score: float
+    parts_of_score: Callable[[], dict[str, float]]
     older_than: int | None = None
     contradicts: int | None = None
 
     @property
-    def score(self) -> float:
-        """Return its score (0–1)."""
-        return self.scores.totals[self.id]
-
-    @property
     def parts(self) -> dict[str, float]:
         """Return the parts of its score."""
-        return self.scores.parts(self.id)
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """What the steps know of the candidates: their matches and scores, and how well (0–1) each `fits` the period.
-
-    `least` are the matches from which on what is from outside, and all else, answers. `losses` lower the log-odds of a
-    match where the query names a period.
-    """
-
-    candidates: Candidates
-    matches: Mapping[int, float]
-    scores: Scores
-    least: Mapping[bool, float]
-    fits: Mapping[int, float]
-    losses: Mapping[int, float]
-
-    def answers(self, one: int) -> bool:
-        """Say whether a memory answers the query."""
-        return self.matches[one] >= self.least[one in self.candidates.unapproved]
+        return self.parts_of_score()
 
 
 def ordered(
-    app: App, query: Query, view: View, candidates: Candidates, matches: Mapping[int, float], least: float
-) -> list[Ranked]:
-    """Order the candidates, the best first; a score of `least` is shown.
-
-    Only those of `matches` are among the first; what a higher limit has found besides comes behind those. A profile
-    that is ordered by its scores takes no step after that.
-    """
-    by_score = query.profile in BY_SCORE
-    period, zone = periods.named_period(query.query, view.now), view.now.tzinfo  # in which the days of a period begin
-    days = {one: candidates.rows[one].dated_at.astimezone(zone) for one in candidates.ids} if period else {}
-    fits = {one: periods.fit(period, day) for one, day in days.items()} if period else {}
-    own = {one: match for one, match in matches.items() if one not in candidates.unapproved}
-    # What comes from outside does not raise the bar for all else.
-    answers = {outside: least_match(app, candidates, matches if outside else own) for outside in (False, True)}
-    scored = partial(_scored, app, query, view, candidates, fits, answers)
-    judged = Judged(candidates, matches, scored(matches), answers, fits, _losses(fits, matches))
-    order = by_match(judged, query.profile)
-    compared = [one for one in order[:FIRST] if judged.answers(one)]
-    asked = versions.Asked(query.query, candidates.found.terms.weights)
-    pairs = versions.version_pairs(asked, candidates.rows, {one: matches[one] for one in compared})
-    newer = versions.newer_by_older(pairs, candidates.rows, candidates.authority)
-    summaries = {} if view.superseded else _summaries(judged)
-    if not by_score:
-        order = in_order(order, newer, past=versions.asks_past(query.query), fits=judged.fits)
-        order = in_order(order, summaries)
-    newer |= summaries
-    same = _contradicted(app, judged, order, asked)
-    shown = judged.least[False] if least > 0.0 else 0.0
-    order = order if by_score else behind(order, _ahead(judged, order, same, shown))
-    denied = _disputes(versions.disputed(pairs, candidates.rows, candidates.authority), order)
-    denied |= {low: high[0] for low, high in same.items()}
-    scores = judged.scores
-    ranked = [Ranked(one, matches[one], scores, newer.get(one), denied.get(one)) for one in order]
-    first = [one for one in ranked[:FIRST] if one.score >= least]
-    if len(matches) == len(candidates.ids) or len(first) < min(FIRST, len(ranked)):
-        return ranked  # where not all of the first answer, nothing behind them does
-    rest = all_matches(app, candidates, matches)
-    for one in first:
-        del rest[one.id]
-    further = replace(judged, matches=rest, scores=scored(rest))
-    order = by_match(further, query.profile)
-    order = order if by_score else behind(order, _ahead(further, order, same, shown))
-    return first + [Ranked(one, rest[one], further.scores) for one in order]
-
-
-def _scored(
     app: App,
     query: Query,
     view: View,
     candidates: Candidates,
-    fits: Mapping[int, float],
-    least: Mapping[bool, float],
     matches: Mapping[int, float],
-) -> Scores:
-    """Score the candidates of these matches."""
-    return scores_of(
-        [candidates.rows[one] for one in matches],
-        np.array(list(matches.values())),
-        np.array([least[one in candidates.unapproved] for one in matches]),
-        np.array([fits.get(one, 0.0) for one in matches]),
-        app.embedder.card.floor,
-        PROFILES[query.profile],
-        view.now,
+    least: float,
+    steps: Sequence[Step] = STEPS,
+) -> list[Ranked]:
+    """Order the candidates by these steps, the best first; a score of `least` is shown.
+
+    Only those of `matches` are among the first; what a higher limit has found besides comes behind those. A profile
+    that is ordered by its scores takes no step but that.
+    """
+    steps = (score_alone,) if query.profile in BY_SCORE else steps
+    evidence = _evidence(app, query, view, candidates, matches, all_shown=least <= 0.0)
+    order = _taken([step for step in steps if step not in BY_RELATION], evidence, _of_ids(evidence, matches))
+    evidence = replace(evidence, relations=_relations(app, query, view, evidence, order))
+    order = _taken([step for step in steps if step in BY_RELATION], evidence, order)
+    ranked = _ranked(evidence, order)
+    first = [one for one in ranked[:FIRST] if one.score >= least]
+    if len(matches) == len(candidates.ids) or len(first) < min(FIRST, len(ranked)):
+        return ranked  # where not all of the first answer, nothing behind them does
+    every = all_matches(app, candidates, matches)
+    known = np.array([every[one] for one in candidates.ids])
+    scores = _scores(app, query, view, candidates, known, evidence.least, evidence.fits)
+    further = replace(evidence, matches=known, scores=scores)
+    rest = _of_ids(further, every.keys() - {one.id for one in first})
+    return first + _ranked(further, _taken(steps, further, rest))
+
+
+def _taken(steps: Iterable[Step], evidence: Evidence, order: Order) -> Order:
+    """Return an order after these steps."""
+    return reduce(lambda taken, step: step(evidence, taken), steps, order)
+
+
+def _of_ids(evidence: Evidence, ids: Collection[int]) -> Order:
+    """Return an order of some candidates, by their ids."""
+    places = evidence.candidates.places
+    return Order(np.array([places[one] for one in sorted(ids)], dtype=np.intp), evidence.matches)
+
+
+def _ids(evidence: Evidence, order: Order) -> list[int]:
+    """Return the ids of an order."""
+    return [evidence.candidates.ids[place] for place in order.places.tolist()]
+
+
+def _relations(app: App, query: Query, view: View, evidence: Evidence, order: Order) -> Relations:
+    """Return the relations of the best of an order by match."""
+    ids = _ids(evidence, order)
+    matches, answers = evidence.matches[order.places].tolist(), evidence.answers[order.places].tolist()
+    answering = {one: match for one, match, answer in zip(ids, matches, answers, strict=True) if answer}
+    found = relations(app, query.query, evidence.candidates, ids, answering)
+    return replace(found, summaries={}) if view.superseded else found
+
+
+def _ranked(evidence: Evidence, order: Order) -> list[Ranked]:
+    """Return the candidates of an order as they are ranked."""
+    ids, known = _ids(evidence, order), evidence.relations
+    contradicted = known.contradicted(ids)
+    scores, places = evidence.scores, order.places
+    rows = zip(ids, evidence.matches[places].tolist(), scores.totals[places].tolist(), places.tolist(), strict=True)
+    return [
+        Ranked(one, match, score, partial(scores.parts_at, place), known.older_than(one), contradicted.get(one))
+        for one, match, score, place in rows
+    ]
+
+
+def _evidence(
+    app: App, query: Query, view: View, candidates: Candidates, matches: Mapping[int, float], *, all_shown: bool
+) -> Evidence:
+    """Return what the steps know of the candidates with these matches."""
+    known = np.array([matches.get(one, np.nan) for one in candidates.ids])
+    fits = _fits(query, view, candidates)
+    least = _least(app.embedder.card.floor, candidates, known)
+    return Evidence(
+        candidates,
+        known,
+        least,
+        all_shown,
+        _scores(app, query, view, candidates, known, least, fits),
+        fits,
+        0.0 if fits is None else _loss(fits[~np.isnan(known)]),
+        versions.asks_past(query.query),
     )
 
 
-def by_match(judged: Judged, profile: Profile) -> list[int]:
-    """Order by match, and what that cannot tell apart by what it holds of the query, then by score.
+def _least(floor: float, candidates: Candidates, matches: Numbers) -> Numbers:
+    """Return the match from which on each candidate answers; what comes from outside raises it for nothing else."""
+    outside = np.array([one in candidates.unapproved for one in candidates.ids], dtype=bool)
+    own, every = (np.nanmax(some, initial=0.0) for some in (matches[~outside], matches))
+    return np.where(outside, least_match(floor, float(every)), least_match(floor, float(own)))
 
-    A match counts less by the `losses` of its log-odds. Some profiles are ordered by their scores alone.
+
+def _scores(
+    app: App,
+    query: Query,
+    view: View,
+    candidates: Candidates,
+    matches: Numbers,
+    least: Numbers,
+    fits: Numbers | None,
+) -> Scores:
+    """Score the candidates by their matches, by place."""
+    rows = [candidates.rows[one] for one in candidates.ids]
+    fits = np.zeros(len(rows)) if fits is None else fits
+    return scores_of(rows, matches, least, fits, app.embedder.card.floor, PROFILES[query.profile], view.now)
+
+
+def _fits(query: Query, view: View, candidates: Candidates) -> Numbers | None:
+    """Return how well (0–1) each candidate fits the period that the query names, None where it names none."""
+    period = periods.named_period(query.query, view.now)
+    if period is None:
+        return None
+    zone = view.now.tzinfo  # in which the days of a period begin
+    return np.array([periods.fit(period, candidates.rows[one].dated_at.astimezone(zone)) for one in candidates.ids])
+
+
+def _loss(fits: Numbers) -> float:
+    """Return how much the log-odds of a match are lowered if it does not fit the named period.
+
+    The fewer of the candidates are of that period, the more all others lose; where most are, none loses anything.
     """
-    matches, scores, places = judged.matches, judged.scores.totals, judged.candidates.places
-    if profile in BY_SCORE:
-        return sorted(matches, key=lambda one: (-scores[one], -matches[one], one))
-    held = judged.candidates.columns.held
-    found: list[int] = []
-    lowered = {one: _lowered(match, judged.losses.get(one, 0.0)) for one, match in matches.items()}
-    ahead = sorted(lowered, key=lowered.__getitem__, reverse=True)
-    while ahead:
-        least = lowered[ahead[0]] * (1.0 - _ERROR)
-        count = next((at for at, one in enumerate(ahead) if lowered[one] < least), len(ahead))
-        alike, ahead = ahead[:count], ahead[count:]
-        if count > 1:
-            alike.sort(key=lambda one: (-held[places[one]], -scores[one], -matches[one], one))
-        found += alike
-    return found
-
-
-def in_order(
-    order: Sequence[int], newer: Mapping[int, int], *, past: bool = False, fits: Mapping[int, float] | None = None
-) -> list[int]:
-    """Return `order` with each memory that comes before others moved up to the first of those.
-
-    The newer comes before the older. With `past` the older comes before the newer, and so it does where it fits the
-    period that the query names better, by `fits` (0–1).
-    """
-    fits = fits or {}
-    ahead: dict[int, list[int]] = {}
-    for older, new in newer.items():
-        earlier, later = fits.get(older, 0.0), fits.get(new, 0.0)
-        first, second = (older, new) if earlier > later or (past and earlier == later) else (new, older)
-        ahead.setdefault(second, []).append(first)
-    if not ahead:
-        return list(order)
-    found: dict[int, None] = {}
-
-    def place(one: int) -> None:
-        leaders = set(ahead.pop(one, ()))
-        for leader in (two for two in order if two in leaders):
-            place(leader)
-        found.setdefault(one)
-
-    for one in order:
-        place(one)
-    return list(found)
-
-
-def behind(order: Sequence[int], ahead: Mapping[int, Collection[int]]) -> list[int]:
-    """Return `order` with each memory moved back behind the last of those that go ahead of it."""
-    if not ahead:
-        return list(order)
-    places = {one: place for place, one in enumerate(order)}
-    last = {one: max((places[high] for high in ahead.get(one, ()) if high in places), default=0) for one in order}
-    return sorted(order, key=lambda one: (max(places[one], last[one]), last[one] > places[one], places[one]))
-
-
-def _summaries(judged: Judged) -> dict[int, int]:
-    """Return for each memory that a summary has replaced that summary, where it is found and answers."""
-    links = ((one, judged.candidates.rows[one].superseded_by or 0) for one in judged.matches)
-    return {one: two for one, two in links if two in judged.matches and judged.answers(two)}
-
-
-def _disputes(pairs: Sequence[tuple[int, int]], order: Sequence[int]) -> dict[int, int]:
-    """Return for each memory that another source denies the first of those that stand before it."""
-    place = {one: at for at, one in enumerate(order)} if pairs else {}
-    found: dict[int, int] = {}
-    for pair in pairs:
-        high, low = sorted(pair, key=place.__getitem__)
-        found[low] = min(found.get(low, high), high, key=place.__getitem__)
-    return found
-
-
-def _contradicted(app: App, judged: Judged, order: Sequence[int], asked: versions.Asked) -> dict[int, tuple[int, ...]]:
-    """Return for each of the first memories what was told of its subject among them, the nearest first.
-
-    Two memories are about one subject where their vectors are near and they share words that carry meaning.
-    """
-    authority, rows = judged.candidates.authority, judged.candidates.rows
-    first = [one for one in order if authority[one] is Authority.TOLD][:FIRST]
-    known = list(dict.fromkeys([*order[:FIRST], *first]))
-    told = tuple(one for one in known if authority[one] is Authority.TOLD)
-    if not told or len(told) == len(known):
-        return {}
-    if judged.candidates.query.semantic:
-        cosines = sorted(app.vectors.similarities(known).items(), key=lambda pair: -pair[1])
-        near = [pair for pair, cosine in cosines if cosine >= app.embedder.card.subject]
-    else:  # no vector tells what they are about: all of them answer the query
-        near = [(one, high) for one in known for high in told]
-    found: dict[int, tuple[int, ...]] = {}
-    for pair in near:
-        low, high = sorted(pair, key=authority.__getitem__)
-        if high in told and low not in told and _shares_words(asked, rows[low].content, rows[high].content):
-            found[low] = (*found.get(low, ()), high)
-    return found
-
-
-def _shares_words(asked: versions.Asked, one: str, other: str) -> bool:
-    """Say whether two texts share words that carry meaning: two of them, or all of a shorter text."""
-    words, others = asked.statement(one).said, asked.statement(other).said
-    return len(words & others) >= min(_SHARED, len(words), len(others))
-
-
-def _ahead(
-    judged: Judged, order: Sequence[int], same: Mapping[int, Sequence[int]], shown: float
-) -> dict[int, set[int]]:
-    """Return what was told and goes ahead of each memory that has less authority.
-
-    That is what is about the `same` subject. Ahead of drafts, and of what comes from outside and nobody approved, also
-    goes what is a likely answer, and what is among the first, or the best that was told, and matches about as well;
-    where a draft or what comes from outside does not answer more likely than not, it is all of these of at least the
-    match that is `shown`.
-    """
-    candidates, matches = judged.candidates, judged.matches
-    ahead = {low: set(high) for low, high in same.items()}
-    told = [one for one in order if candidates.authority[one] is Authority.TOLD]
-    decided = [one for one in told if one not in candidates.drafts]
-    first = set(order[:FIRST])
-    for low in (one for one in order if one in candidates.unapproved or one in candidates.drafts):
-        before = decided if candidates.authority[low] is Authority.TOLD else told
-        likely = {one for one in before if matches[one] >= LIKELY}
-        near = {*before[:1], *(one for one in before if one in first)}
-        as_well = {one for one in near if matches[one] >= AS_WELL * matches[low]}
-        unsure = {one for one in near if matches[one] >= shown} if matches[low] < SURE else set()
-        ahead[low] = ahead.get(low, set()) | likely | as_well | unsure
-    return ahead
-
-
-def _losses(fits: Mapping[int, float], among: Iterable[int]) -> dict[int, float]:
-    """Return how much each match's log-odds are lowered, by how well (0–1) the memory fits the period of the query.
-
-    The fewer of the memories `among` are of that period, the more all others lose; where most are, none loses anything.
-    """
-    if not fits:
-        return {}
-    share = (sum(known := [fits[one] for one in among]) + 0.5) / (len(known) + 1.0)
-    tells = math.log(_IN_PERIOD / (1.0 - _IN_PERIOD)) - math.log(share / (1.0 - share))
-    most = min(max(tells, 0.0), _MOST_LOSS)
-    return {one: most * (1.0 - fit) for one, fit in fits.items()}
-
-
-def _lowered(match: float, loss: float) -> float:
-    """Return a probability with its log-odds lowered by so much."""
-    times = math.exp(-loss)
-    return match * times / (1.0 - match + match * times)
+    share = (float(fits.sum()) + 0.5) / (len(fits) + 1.0)
+    tells = math.log(_OF_PERIOD / (1.0 - _OF_PERIOD)) - math.log(share / (1.0 - share))
+    return min(max(tells, 0.0), _MOST_LOSS)

@@ -93,16 +93,14 @@ def weigh(rows: Sequence[RankingRow | Memory], graded: Numbers, weights: Weights
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """The scores of some memories, and how much each part gave to each, by the memory's place."""
+    """The scores of some memories (float64[n], 0–1), and what each part gave to them."""
 
-    totals: dict[int, float]
-    _parts: dict[str, Numbers]
-    _places: dict[int, int]
+    totals: Numbers
+    parts: dict[str, Numbers]
 
-    def parts(self, one: int) -> dict[str, float]:
+    def parts_at(self, place: int) -> dict[str, float]:
         """Return the parts of a memory's score, which they sum to; a period that is not named or fitted is absent."""
-        place = self._places[one]
-        found = {name: float(values[place]) for name, values in self._parts.items()}
+        found = {name: float(values[place]) for name, values in self.parts.items()}
         return {name: part for name, part in found.items() if part or name != PERIOD}
 
 
@@ -115,18 +113,15 @@ def scores_of(
     weights: Weights,
     now: datetime,
 ) -> Scores:
-    """Score memories by their matches; what does not answer has a score below `PASSING`, by its match.
+    """Score memories by their matches; what answers has at least `PASSING`, all else less, by its match alone.
 
     `least` are the matches from which on each answers; `fits` is how well (0–1) each fits the named period.
     """
     parts = weigh(rows, grade(matches, floor, weights.match), weights, now)
     total = sum(parts.values(), np.zeros(len(rows)))
-    below = matches < least
-    lowered = PASSING * matches / least
-    shares = np.divide(lowered, total, out=np.zeros(len(rows)), where=total > 0.0)
-    parts = {name: np.where(below, values * shares, values) for name, values in parts.items()}
-    gain = np.where(below, 0.0, np.clip(1.0 - total, 0.0, _OF_PERIOD * fits))
-    parts[PERIOD] = gain
-    total = np.where(below, lowered, total) + gain
-    ids = [one.id for one in rows]
-    return Scores(dict(zip(ids, total.tolist(), strict=True)), parts, {one: at for at, one in enumerate(ids)})
+    answers = matches >= least
+    wanted = np.where(answers, np.maximum(total, PASSING), PASSING * matches / least)
+    shares = np.divide(wanted, total, out=np.zeros(len(rows)), where=total > 0.0)
+    parts = {name: values * shares for name, values in parts.items()}
+    parts[PERIOD] = np.where(answers, np.clip(1.0 - wanted, 0.0, _OF_PERIOD * fits), 0.0)
+    return Scores(wanted + parts[PERIOD], parts)

@@ -1,0 +1,124 @@
+"""Relations of the best memories of a query: versions, summaries and their parts, two accounts of one subject."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from recollect.app import App
+from recollect.domain.enums import OF_SESSION
+from recollect.domain.origin import Authority
+from recollect.search import versions
+from recollect.search.candidates import FIRST
+from recollect.search.signals import Candidates
+from recollect.text.normalization import fold
+from recollect.text.writing_systems import words
+
+_SHARED: Final = 2  # words of two memories about one subject
+
+
+@dataclass(frozen=True, slots=True)
+class Relations:
+    """Relations by ids: the `newest` version of an older memory, and of a part the summary.
+
+    `named` are those that have the name the query asks for where the best match has another. `told` are, for a memory
+    of less authority, those that were told of the same subject, the nearest first. `denials` are pairs of versions that
+    come from two sources, and `quotes` repeat all that was told of their subject.
+    """
+
+    newest: Mapping[int, int] = field(default_factory=dict)
+    summaries: Mapping[int, int] = field(default_factory=dict)
+    named: Mapping[int, int] = field(default_factory=dict)
+    told: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    denials: Sequence[tuple[int, int]] = ()
+    quotes: Collection[int] = ()
+
+    def older_than(self, memory_id: int) -> int | None:
+        """Return what replaces a memory: its summary, or its newest version."""
+        return self.summaries.get(memory_id, self.newest.get(memory_id))
+
+    def contradicted(self, order: Sequence[int]) -> dict[int, int]:
+        """Return for each memory that may contradict others the first of them: what was told, or what is before it."""
+        rank = {one: at for at, one in enumerate(order)}
+        found: dict[int, int] = {}
+        for pair in self.denials:
+            high, low = sorted(pair, key=rank.__getitem__)
+            found[low] = min(found.get(low, high), high, key=rank.__getitem__)
+        return found | {low: told[0] for low, told in self.told.items() if low not in self.quotes}
+
+
+NO_RELATIONS: Final = Relations()
+
+
+def relations(
+    app: App, query: str, candidates: Candidates, order: Sequence[int], answering: Mapping[int, float]
+) -> Relations:
+    """Return the relations of the best of an order by match; versions and summaries are `answering` (0–1)."""
+    asked = versions.Asked(query, candidates.found.terms.weights)
+    compared = {one: answering[one] for one in order[:FIRST] if one in answering}
+    pairs = versions.version_pairs(asked, candidates.rows, compared)
+    told = _told_of_subject(app, candidates, order, asked)
+    return Relations(
+        newest=versions.newer_by_older(pairs, candidates.rows, candidates.authority),
+        summaries={
+            one: whole
+            for one in order
+            if (whole := candidates.rows[one].superseded_by) is not None and whole in answering
+        },
+        named=_named(query, candidates, compared),
+        told=told,
+        denials=versions.disputed(pairs, candidates.rows, candidates.authority),
+        quotes=frozenset(low for low, high in told.items() if _quotes(candidates, low, high[0])),
+    )
+
+
+def _named(query: str, candidates: Candidates, compared: Mapping[int, float]) -> dict[int, int]:
+    """Return what has a name of the query in the place of another name that the best of `compared` (0–1) has there."""
+    if not compared:
+        return {}
+    rows, (best, *others) = candidates.rows, sorted(compared, key=lambda one: (-compared[one], one))
+    near = (one for one in others if compared[one] >= versions.LEAST * compared[best])
+    return {one: best for one in near if versions.other_subject(query, rows[one].content, rows[best].content)}
+
+
+def _told_of_subject(
+    app: App, candidates: Candidates, order: Sequence[int], asked: versions.Asked
+) -> dict[int, list[int]]:
+    """Return for each of the first memories what was told of its subject among them, the nearest first.
+
+    Two memories are about one subject where their vectors are near and they share words that carry meaning.
+    """
+    authority, rows = candidates.authority, candidates.rows
+    told = [one for one in order if authority[one] is Authority.TOLD][:FIRST]
+    first = list(dict.fromkeys([*order[:FIRST], *told]))
+    if not told or all(authority[one] is Authority.TOLD for one in first):
+        return {}
+    if candidates.query.semantic:
+        cosines = sorted(app.vectors.similarities(first).items(), key=lambda pair: -pair[1])
+        near = [pair for pair, cosine in cosines if cosine >= app.embedder.card.subject]
+    else:  # no vector tells what they are about: all of them answer the query
+        near = [(one, high) for one in first for high in told]
+    found: dict[int, list[int]] = {}
+    for pair in near:
+        low, high = sorted(pair, key=authority.__getitem__)
+        if authority[low] < authority[high] is Authority.TOLD and _about_one(
+            asked, rows[low].content, rows[high].content
+        ):
+            found.setdefault(low, []).append(high)
+    return found
+
+
+def _about_one(asked: versions.Asked, content: str, other: str) -> bool:
+    """Return whether two texts share words that carry meaning: two of them, or all of a shorter text."""
+    words, others = asked.statement(content).said, asked.statement(other).said
+    return len(words & others) >= min(_SHARED, len(words), len(others))
+
+
+def _quotes(candidates: Candidates, low: int, high: int) -> bool:
+    """Return whether what the project itself shows or sums up repeats the text of another memory."""
+    rows = candidates.rows
+    if candidates.authority[low] is Authority.OUTSIDE and rows[low].type not in OF_SESSION:
+        return False  # a page that repeats a rule may go on to deny it
+    text, quoted = (" ".join(words(fold(rows[one].content), every=True)) for one in (low, high))
+    return f" {quoted} " in f" {text} "
