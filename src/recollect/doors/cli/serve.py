@@ -133,7 +133,7 @@ def _serve_team(settings: Settings, given: dict[str, Any], count: int, init: boo
         workers.check(settings)
         if init:
             _initialize(settings)
-        workers.serve(settings, place, count, lambda: _say_serving(settings, place.url, count))
+        workers.serve(settings, place, count, lambda url: _say_serving(settings, url, count))
         return
     if not settings.database_url:
         _take_over(settings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -46,24 +47,33 @@ class Listening:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"{'https' if self.tls_cert else 'http'}://{host}:{self.port}"
 
-    def sockets(self) -> list[socket.socket]:
-        """Return a socket for each address of the host, bound and not listening yet, which processes may share.
+    def reserved(self) -> list[socket.socket]:
+        """Return sockets that keep the addresses of the host for processes of this user, and take no connection.
 
-        Raises `InvalidInput` for an address that cannot be had.
+        Raises `InvalidInput` for an address that cannot be had, or that another server listens on.
         """
+        for taken in self._bound() if self.port else ():
+            taken.close()
+        return self.shared()
+
+    def shared(self) -> list[socket.socket]:
+        """Return a socket for each address of the host, among which the kernel shares out the connections."""
+        return self._bound(socket.SO_REUSEPORT)
+
+    def _bound(self, *options: int) -> list[socket.socket]:
         bound: list[socket.socket] = []
-        try:
-            for family, _, _, _, address in socket.getaddrinfo(
-                self.host, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
-            ):
-                bound.append(socket.socket(family, socket.SOCK_STREAM))
-                bound[-1].setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                if family == socket.AF_INET6:
-                    bound[-1].setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-                bound[-1].bind(address)
-        except OSError as error:
-            for opened in bound:
-                opened.close()
-            why = error.strerror or error
-            raise InvalidInput("port", f"Cannot listen on {self.host}, port {self.port}: {why}.") from None
+        with ExitStack() as undo:
+            try:
+                found = socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+                for family, kind, protocol, _, address in found:
+                    bound.append(undo.enter_context(socket.socket(family, kind, protocol)))
+                    for option in (socket.SO_REUSEADDR, *options):
+                        bound[-1].setsockopt(socket.SOL_SOCKET, option, 1)
+                    if family == socket.AF_INET6:
+                        bound[-1].setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+                    bound[-1].bind(address)
+            except OSError as error:
+                why = error.strerror or error
+                raise InvalidInput("port", f"Cannot listen on {self.host}, port {self.port}: {why}.") from None
+            undo.pop_all()
         return bound

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import socket
 import ssl
 import sys
 import time
@@ -48,10 +47,9 @@ class _Protocol(BoundedProtocol):
 
 @dataclass(frozen=True)
 class Place:
-    """The place of a worker among those that share a port: its number, the sockets, and the folder for metrics."""
+    """The place of a worker among those that share a port: its number, and the folder for metrics."""
 
     number: int
-    sockets: list[socket.socket]
     folder: Path
 
 
@@ -82,7 +80,7 @@ def serve(
                 app.embedder.wait(_MODEL)
             process = TeamProcess(access, listening, ready)
             _when_told_to_end(lambda: setattr(process, "should_exit", True))  # until uvicorn listens to signals itself
-            process.run(place.sockets if place else None)
+            process.run(listening.shared() if place else None)
             log.info("stopping")
             if not access.events.finish(_EVENTS):
                 log.warning("%d events of sessions were lost, as the server had to end", access.events.waiting)

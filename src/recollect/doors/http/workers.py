@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing import connection
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
@@ -39,8 +39,8 @@ _PAUSE: Final = 1.0  # seconds before another start of a worker that ended soone
 _LONGEST_PAUSE: Final = 30.0
 
 
-def serve(settings: Settings, listening: Listening, count: int, ready: Callable[[], object]) -> None:
-    """Serve the store with so many workers until SIGTERM or SIGINT; `ready` is called once requests are answered.
+def serve(settings: Settings, listening: Listening, count: int, ready: Callable[[str], object]) -> None:
+    """Serve the store with so many workers until SIGTERM or SIGINT; `ready` gets the address once they answer.
 
     The requests that a replica works on at once are shared out among them. Raises `InvalidInput` for a store in a
     folder or an address that cannot be had, and whatever keeps the first worker from serving. Exits with 1 where a
@@ -51,26 +51,19 @@ def serve(settings: Settings, listening: Listening, count: int, ready: Callable[
     each = settings.model_copy(update={"concurrent_requests": math.ceil(settings.concurrent_requests / count)})
     with ExitStack() as undo:
         folder = Path(undo.enter_context(TemporaryDirectory(prefix="recollect-")))
-        sockets = listening.sockets()
-        for bound in sockets:
-            undo.callback(bound.close)
+        reserved = [undo.enter_context(bound) for bound in listening.reserved()]
+        address = replace(listening, port=reserved[0].getsockname()[1])
         log_to_stderr()
 
         def start(number: int, messages: Connection) -> BaseProcess:
-            place = server.Place(number, sockets, folder)
-            process = _SPAWN.Process(target=_work, args=(each, listening, place, messages))
+            process = _SPAWN.Process(target=_work, args=(each, address, server.Place(number, folder), messages))
             process.start()
             return process
 
-        workers = Workers(count, start, ready)
+        workers = Workers(count, start, lambda: ready(address.url))
         for number in (signal.SIGINT, signal.SIGTERM):
             signal.signal(number, lambda name, _: workers.signal(name))
-
-        def leave() -> None:
-            for bound in sockets:
-                bound.close()
-
-        failed = workers.run(leave)
+        failed = workers.run()
     if failed:
         sys.exit(1)
 
@@ -138,16 +131,16 @@ class Workers:
         """Note a signal; it is passed on once nothing is being started."""
         os.write(self._sent, bytes([number]))
 
-    def run(self, leave: Callable[[], object]) -> bool:
+    def run(self) -> bool:
         """Run until a signal has come and all have ended; return whether a worker did not end in order.
 
-        `leave` is called when the signal comes. Raises the error of the first worker, or exits with its code.
+        Raises the error of the first worker, or exits with its code.
         """
         try:
             while not self._ending or any(worker.process for worker in self._workers):
                 self._start_due()
                 if self._signals in connection.wait(self._awaited(), self._patience()):
-                    self._pass_on(os.read(self._signals, 64), leave)
+                    self._pass_on(os.read(self._signals, 64))
                 for worker in self._workers:
                     self._look_at(worker)
         finally:
@@ -174,12 +167,11 @@ class Workers:
         due = [worker.start_at for worker in self._workers if worker.process is None]
         return max(0.0, min(due) - time.monotonic()) if due else None
 
-    def _pass_on(self, signals: Iterable[int], leave: Callable[[], object]) -> None:
+    def _pass_on(self, signals: Iterable[int]) -> None:
         """Let all workers finish; a second SIGINT ends them without."""
         for number in signals:
             again = self._ending and number == signal.SIGINT
             self._ending = True
-            leave()
             for pid in [worker.process.pid for worker in self._workers if worker.process is not None]:
                 with suppress(ProcessLookupError):
                     os.kill(pid or 0, signal.SIGINT if again else signal.SIGTERM)
