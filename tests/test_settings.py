@@ -167,7 +167,7 @@ def test_a_setting_is_told_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
     ("name", "said"),
     [
         ("daemon", "RECOLLECT_DAEMON: Must be 0 or 1"),
-        ("workers", "RECOLLECT_WORKERS: Must be a whole number"),
+        ("concurrent_requests", "RECOLLECT_CONCURRENT_REQUESTS: Must be a whole number"),
     ],
 )
 def test_a_wrong_setting_is_told_in_plain_words(name: str, said: str) -> None:

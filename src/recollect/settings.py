@@ -164,9 +164,11 @@ class Settings(LifecycleSettings):
     )
     max_body_mib: int = Field(default=8, ge=1, le=1_024, description="Largest body of a request, in MiB.")
     requests_per_minute: int = Field(
-        default=1_200, ge=0, description="Requests that one token may send to one replica in a minute. 0: no limit."
+        default=1_200,
+        ge=0,
+        description="Requests that one token may send to one worker of a replica in a minute. 0: no limit.",
     )
-    workers: int = Field(
+    concurrent_requests: int = Field(
         default=32, ge=1, le=1_000, description="Requests that one replica of the server works on at once."
     )
     metrics_token: str = Field(

@@ -252,13 +252,13 @@ def _open_database(settings: Settings, role: str, undo: ExitStack) -> tuple[Data
     if settings.database_url:
         if not settings.chroma_url or role == DAEMON:
             undo.callback(own(folder, role).release)
-        return open_server(settings.database_url, settings.workers), False
+        return open_server(settings.database_url, settings.concurrent_requests), False
     secure(folder)
     check_owner(file)
     if file.is_file() and read_only(file.parent):
         return open_read_only(file), True
     undo.callback(own(folder, role).release)
-    return open_file(file, settings.workers), False
+    return open_file(file, settings.concurrent_requests), False
 
 
 def _open_index(settings: Settings, database: Database, generation: str) -> VectorIndex:

@@ -28,13 +28,14 @@ def free_port() -> int:
 
 
 class TeamProcess:
-    """One replica; `start` after `kill` serves the same store at the same address."""
+    """One replica, with further `options`; `start` after `kill` serves the same store at the same address."""
 
-    def __init__(self, environment: Mapping[str, str], log: Path) -> None:
+    def __init__(self, environment: Mapping[str, str], log: Path, *options: str) -> None:
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self._environment = dict(environment)
         self._log = log
+        self._options = options
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -51,7 +52,7 @@ class TeamProcess:
 
     def start(self) -> None:
         """Start it and wait until database and model are ready."""
-        command = [EXECUTABLE, "serve", "--host", "127.0.0.1", "--port", str(self.port)]
+        command = [EXECUTABLE, "serve", "--host", "127.0.0.1", "--port", str(self.port), *self._options]
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(command, env=self._environment, stdout=log, stderr=log)
         end = time.monotonic() + PATIENCE
@@ -86,10 +87,10 @@ class TeamProcess:
 
 
 @contextmanager
-def serving_team(home: Path, log: Path, **changes: str) -> Iterator[TeamProcess]:
+def serving_team(home: Path, log: Path, *options: str, **changes: str) -> Iterator[TeamProcess]:
     """Serve the store of `home`, or what the variables in `changes` say, until the block ends."""
     theirs = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
-    process = TeamProcess(theirs | {"RECOLLECT_HOME": str(home)} | changes, log)
+    process = TeamProcess(theirs | {"RECOLLECT_HOME": str(home)} | changes, log, *options)
     try:
         yield process
     finally:

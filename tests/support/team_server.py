@@ -13,7 +13,7 @@ from recollect import App, Settings
 from recollect.auth.administration import administer, initialize
 from recollect.auth.authenticate import authenticate
 from recollect.doors.http.application import Application
-from recollect.doors.http.server import Listening as AsListening
+from recollect.doors.http.listening import Listening as AsListening
 from recollect.doors.http.server import TeamProcess
 from recollect.doors.http.team import TeamAccess
 

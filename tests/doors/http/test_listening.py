@@ -18,7 +18,7 @@ import pytest
 import recollect
 from recollect import App, Settings
 from recollect.doors.http import server
-from recollect.doors.http.server import Listening
+from recollect.doors.http.listening import Listening
 from recollect.doors.http.team import TeamAccess
 from recollect.errors import StoreUnusable
 from team_server import TeamServer, listening
@@ -95,7 +95,7 @@ def test_one_that_is_told_to_end_while_it_starts_closes_in_order(
 
 def test_one_behind_a_proxy_says_that_it_leaves_and_still_answers(team: TeamServer) -> None:
     """Told to end it is not ready any more, so that the proxy asks another, and takes what comes until then."""
-    assert server.Listening(host="0.0.0.0", port=0, behind_proxy=True).leaving > 1
+    assert Listening(host="0.0.0.0", port=0, behind_proxy=True).leaving > 1
     with listening(team, leaving=60.0) as served:
         assert httpx.get(f"{served.url}/readyz").status_code == 200
         served.process.should_exit = True

@@ -24,6 +24,7 @@ from recollect.store import store_lock
 _ATTEMPTS: Final = 3
 _LOOPBACK: Final = "127.0.0.1"
 _PORT: Final = 8765
+_MOST_WORKERS: Final = 256
 
 cli = typer.Typer()
 
@@ -48,6 +49,10 @@ def serve(
     tls_cert: Annotated[Path | None, typer.Option(metavar="FILE", help="Certificate chain of the server.")] = None,
     tls_key: Annotated[Path | None, typer.Option(metavar="FILE", help="Key of the certificate.")] = None,
     insecure: Annotated[bool, typer.Option("--insecure", help="Let tokens cross the network in the clear.")] = False,
+    workers: Annotated[
+        int,
+        typer.Option(min=1, max=_MOST_WORKERS, metavar="N", help="Processes that share the port, one for each core."),
+    ] = 1,
 ) -> None:
     """Run the daemon in the foreground, or a team's server. The daemon serves every other process of yours.
 
@@ -57,26 +62,14 @@ def serve(
     of_store(ctx)
     if host is not None:
         more = {"tls_cert": tls_cert, "tls_key": tls_key, "behind_proxy": behind_proxy, "insecure": insecure}
-        _serve_team(ctx.obj, {"host": host, "port": _PORT if port is None else port} | more, init)
+        _serve_team(ctx.obj, {"host": host, "port": _PORT if port is None else port} | more, workers, init)
         return
     if init:
-        with recollect.open_app(ctx.obj, wait=False, background=False, role="serve --init") as app:
-            _make_admin(app, ctx.obj.user)
+        _initialize(ctx.obj)
         return
-    if tls_cert or tls_key or behind_proxy or insecure:
+    if tls_cert or tls_key or behind_proxy or insecure or workers > 1:
         raise InvalidInput("host", "Missing host: these options are for the server of a team, which `--host` starts.")
-    from recollect.doors.http import daemon
-
-    daemon.log_to_file(ctx.obj)
-    run = partial(served.run, command_line=lambda: ctx.find_root().command)
-    for attempt in range(_ATTEMPTS):
-        _take_over(ctx.obj)
-        try:
-            daemon.serve(ctx.obj, run, port, lambda: _say_ready(ctx.obj), foreground=True)
-            return
-        except StoreOwned:  # a client may have started another daemon meanwhile
-            if attempt == _ATTEMPTS - 1:
-                raise
+    _serve_this_computer(ctx, port)
 
 
 @cli.command()
@@ -108,26 +101,54 @@ def url_for_mcp(settings: Settings, port: int) -> str | None:
     return f"http://{_LOOPBACK}:{port}/mcp?{urlencode(names)}" if port else None
 
 
-def _serve_team(settings: Settings, given: dict[str, Any], init: bool) -> None:
-    """Run the server of a team, and first make its first admin where that is asked for."""
+def _serve_this_computer(ctx: typer.Context, port: int | None) -> None:
+    """Run the daemon in the foreground, in the place of a daemon that a command has started."""
+    from recollect.doors.http import daemon
+
+    daemon.log_to_file(ctx.obj)
+    run = partial(served.run, command_line=lambda: ctx.find_root().command)
+    for attempt in range(_ATTEMPTS):
+        _take_over(ctx.obj)
+        try:
+            daemon.serve(ctx.obj, run, port, lambda: _say_ready(ctx.obj), foreground=True)
+            return
+        except StoreOwned:  # a client may have started another daemon meanwhile
+            if attempt == _ATTEMPTS - 1:
+                raise
+
+
+def _serve_team(settings: Settings, given: dict[str, Any], count: int, init: bool) -> None:
+    """Run the server of a team, with so many workers, and first make its first admin where that is asked for."""
     try:
-        from recollect.doors.http import server
+        from recollect.doors.http import listening, server, workers
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("recollect"):
             raise
         raise InvalidInput(
             "host", 'The server of a team needs some packages more: `pip install "recollect[server]"`.'
         ) from None
-    listening = server.Listening(**given)
-    listening.check()
+    place = listening.Listening(**given)
+    place.check()
+    if count > 1:
+        workers.check(settings)
+        if init:
+            _initialize(settings)
+        workers.serve(settings, place, count, lambda url: _say_serving(settings, url, count))
+        return
     if not settings.database_url:
         _take_over(settings)
     server.serve(
         settings,
-        listening,
+        place,
         lambda app: _make_admin(app, settings.user) if init else None,
-        lambda: _say(f"Serving {settings.store_name} at {listening.url}"),
+        lambda: _say_serving(settings, place.url),
     )
+
+
+def _initialize(settings: Settings) -> None:
+    """Open the store only to make its first admin."""
+    with recollect.open_app(settings, wait=False, background=False, role="serve --init") as app:
+        _make_admin(app, settings.user)
 
 
 def _make_admin(app: App, user: str) -> None:
@@ -148,6 +169,11 @@ def _take_over(settings: Settings) -> None:
         raise store_lock.owned(settings.folder)
     launch.stop(settings)
     _say(f"Stopped the daemon that an earlier command had started (process {client.runtime.pid}).")
+
+
+def _say_serving(settings: Settings, url: str, count: int = 1) -> None:
+    by = f", with {count} workers" if count > 1 else ""
+    _say(f"Serving {settings.store_name} at {url}{by}")
 
 
 def _say_ready(settings: Settings) -> None:

@@ -20,11 +20,11 @@ import recollect
 from recollect.app import App
 from recollect.doors.http.application import Application
 from recollect.doors.http.connections import BoundedProtocol, Process
+from recollect.doors.http.listening import Listening
 from recollect.doors.http.logs import log_to_stderr
 from recollect.doors.http.messages import to_recollect_error
+from recollect.doors.http.shared_metrics import SharedMetrics
 from recollect.doors.http.team import TeamAccess
-from recollect.errors import InvalidInput
-from recollect.server_url import is_loopback
 from recollect.settings import Settings
 
 log = logging.getLogger(__name__)
@@ -33,50 +33,24 @@ ROLE: Final = "recollect serve --host"
 """The role under which a server owns a store in a folder."""
 _FINISH: Final = 60  # seconds for the requests that run when the server is told to end
 _EVENTS: Final = 60.0  # seconds for the events that wait then
-_LEAVING: Final = 2.0  # seconds in which a proxy learns by /readyz that this one goes, before it stops listening
+_MODEL: Final = 30.0  # seconds in which a worker loads the model before it takes requests, as others answer
 _KEEP_ALIVE: Final = 75
 _BACKLOG: Final = 1_024
 _CONNECTIONS: Final = 4_096
 
 
 class _Protocol(BoundedProtocol):
-    """HTTP on one connection of many clients, which a proxy may keep open."""
+    """HTTP on a connection of many clients, which a proxy may keep open."""
 
     most = staticmethod(lambda: min(_CONNECTIONS, getrlimit(RLIMIT_NOFILE)[0] // 2))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Listening:
-    """Where the server listens, and what protects what is said there."""
+@dataclass(frozen=True)
+class Place:
+    """The place of a worker among those that share a port: its number, and the folder for metrics."""
 
-    host: str
-    port: int
-    tls_cert: Path | None = None
-    tls_key: Path | None = None
-    behind_proxy: bool = False
-    insecure: bool = False
-
-    def check(self) -> None:
-        """Raise `InvalidInput` where tokens would cross a network in the clear and nobody said so."""
-        if bool(self.tls_cert) != bool(self.tls_key):
-            raise InvalidInput("tls", "Invalid TLS: --tls-cert and --tls-key are given together.")
-        if not (self.tls_cert or self.behind_proxy or self.insecure or is_loopback(self.host)):
-            raise InvalidInput(
-                "host",
-                f"Refused to listen on {self.host} without encryption: give --tls-cert and --tls-key, or "
-                "--behind-proxy where a proxy in front terminates TLS, or --insecure to send tokens in the clear.",
-            )
-
-    @property
-    def leaving(self) -> float:
-        """Return for how many seconds it answers after it was told to end: a proxy sends nothing more meanwhile."""
-        return _LEAVING if self.behind_proxy else 0.0
-
-    @property
-    def url(self) -> str:
-        """Return the address for clients of this machine."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{'https' if self.tls_cert else 'http'}://{host}:{self.port}"
+    number: int
+    folder: Path
 
 
 def serve(
@@ -84,12 +58,14 @@ def serve(
     listening: Listening,
     opened: Callable[[App], object] = lambda _: None,
     ready: Callable[[], object] = lambda: None,
+    place: Place | None = None,
 ) -> None:
     """Serve the store until SIGTERM or SIGINT; then finish what runs, work off the events, and close the store.
 
     What the vector index lacks then stays queued, but for one batch; other replicas, or the next start, take it up.
-    `opened` is called with the open store before anybody is let in, and `ready` once requests are answered. Raises
-    `InvalidInput` for an address that is not protected, and what opening a store raises.
+    `opened` is called with the open store before anybody is let in, and `ready` once requests are answered. In a
+    `place` it is a worker among several. Raises `InvalidInput` for an address that is not protected, and what opening a
+    store raises.
     """
     listening.check()
     began = time.monotonic()
@@ -99,9 +75,12 @@ def serve(
             opened(app)
             log_to_stderr()
             access = TeamAccess(app, settings, began)
+            if place is not None:
+                access.metrics_text = SharedMetrics(access.metrics_text, place.folder, place.number).text
+                app.embedder.wait(_MODEL)
             process = TeamProcess(access, listening, ready)
             _when_told_to_end(lambda: setattr(process, "should_exit", True))  # until uvicorn listens to signals itself
-            process.run()
+            process.run(listening.shared() if place else None)
             log.info("stopping")
             if not access.events.finish(_EVENTS):
                 log.warning("%d events of sessions were lost, as the server had to end", access.events.waiting)
@@ -111,8 +90,8 @@ def serve(
 
 
 def _when_told_to_end(act: Callable[[], object]) -> None:
-    for one in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(one, lambda *_: act())
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: act())
 
 
 def _leave() -> None:
@@ -148,7 +127,7 @@ class TeamProcess(Process):
             self._ready()
 
     async def shutdown(self, sockets: Any = None) -> None:
-        """Answer for a while as one that is not ready any more, and end then."""
+        """Answer for a while, not ready any more, and end then."""
         self._access.leaving = True
         until = self.leaving + asyncio.get_running_loop().time()
         while asyncio.get_running_loop().time() < until and not self.force_exit:

@@ -150,10 +150,12 @@ class TeamAccess(Access):
         self._numbers = Metrics()
         watched = timed(replace(app, reads_folders=False), self._numbers.spent)
         most = settings.max_body_mib * _MIB
-        super().__init__(watched, self._numbers, lanes=_LANES, workers=settings.workers, most=most)
+        super().__init__(watched, self._numbers, lanes=_LANES, workers=settings.concurrent_requests, most=most)
         self.larger["/v1/import_batch"] = _IMPORT_MIB * _MIB
         self._metrics_token = settings.metrics_token
         self._rates = Rates(settings.requests_per_minute)
+        self.metrics_text: Callable[[], bytes] = self._numbers.text
+        """Returns what `/metrics` answers."""
         self._numbers.measure(app, self.events, time.monotonic() if began is None else began)
 
     async def admit(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
@@ -217,7 +219,7 @@ class TeamAccess(Access):
             raise Forbidden("You have no right to the metrics: they are for admins of the deployment.")
 
     async def _metrics(self, _: Request) -> Response:
-        return Response(await run_sync(self._numbers.text), media_type=CONTENT_TYPE)
+        return Response(await run_sync(self.metrics_text), media_type=CONTENT_TYPE)
 
 
 def _administration(found: Verb, asked: Asked) -> bytes:
