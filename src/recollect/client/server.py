@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import http.client
 import ssl
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from recollect import process
 from recollect.client.transport import KEY, Link, Lost, at, persistently, read_json
-from recollect.errors import InvalidInput, RecollectError, ServerUnreachable, TooManyRequests, Unauthorized, relayed
+from recollect.errors import RecollectError, ServerUnreachable, TooManyRequests, Unauthorized, relayed
 from recollect.projects import find_project
 from recollect.server_url import ServerUrl, check_token, parse
+from recollect.setting_texts import SettingTexts, invalid, means_yes
 
 _CONNECT: Final = 10.0  # seconds for connecting
 _ANSWER: Final = 300.0  # seconds for an answer: an import of many memories takes minutes
@@ -127,30 +128,24 @@ def _seconds(text: str | None) -> float:
     return float(text) if text and text.isdecimal() else 0.0
 
 
-def client_here(given: Mapping[str, str], folder: str = "") -> ServerClient:
-    """Return what asks the server that the environment names, without the settings, which take long to import.
+def client_here(texts: SettingTexts, folder: str = "") -> ServerClient:
+    """Return what asks the server of these settings, without the checks of all of them, which take long to import.
 
-    It asks for the project of a folder, by default the working folder. `given` are the settings that stood before the
-    command. Raises `InvalidInput` for a setting that cannot be used.
+    It asks for the project of a folder, by default the working folder. Raises `InvalidInput` for a setting that cannot
+    be used.
     """
-    told = process.variables()
-
-    def setting(name: str) -> str:
-        return given.get(name) or told.get(f"{process.PREFIX}{name.upper()}", "")
-
     try:
-        insecure = process.yes(setting("insecure"))
-        url = parse(setting("url"), insecure=insecure)
+        url = parse(texts.text("url"), insecure=means_yes(texts.text("insecure")))
     except ValueError as error:
-        raise InvalidInput("url", f"Invalid setting RECOLLECT_URL: {error}") from None
+        raise invalid("url", error) from None
     try:
-        token = check_token(setting("token"))
+        token = check_token(texts.text("token"))
     except ValueError as error:
-        raise InvalidInput("token", f"Invalid setting RECOLLECT_TOKEN: {error}") from None
-    home = Path(process.home(given.get("home", ""), told))
+        raise invalid("token", error) from None
     here = process.time_zone()  # whether there is such a zone would take an import to know
-    zone = setting("time_zone") or (here if "/" in here else "")
-    return ServerClient(url, token, setting("team"), setting("project") or _project(folder, home), zone)
+    zone = texts.text("time_zone") or (here if "/" in here else "")
+    project = texts.text("project") or _project(folder, Path(texts.home))
+    return ServerClient(url, token, texts.text("team"), project, zone)
 
 
 def _project(folder: str, home: Path) -> str:
