@@ -339,7 +339,7 @@ def _piped(reading: int, deadline: float) -> bytes:
 def _posted(home: str, body: dict[str, Any], deadline: float) -> dict[str, Any]:
     """Send one event to the daemon and return its answer; raise `light.Absent` where nobody takes it."""
     content = json.dumps({name: value for name, value in body.items() if name != "event"}).encode()
-    return light.post(light.address(home), PATH + body["event"], content, deadline)
+    return light.post(home, PATH + body["event"], content, deadline)
 
 
 def _start(given: Mapping[str, str]) -> None:

@@ -81,7 +81,7 @@ UNLISTED = (
     f"({', '.join(f'{name!r}' for _, name in _MADE)})",
     "PRAGMA writable_schema = RESET",
 )
-"""The statements that forget the virtual tables: SQLite opens one to drop it, which a damaged one does not allow."""
+"""The statements that forget the virtual tables: SQLite opens a table to drop it, and cannot open a damaged table."""
 DROPPED = (
     *(f"DROP {kind} IF EXISTS {name}" for kind, name in reversed(_MADE)),
     *(f"DROP TABLE IF EXISTS {name}" for name in _SHADOW_TABLES),
