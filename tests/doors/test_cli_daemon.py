@@ -114,4 +114,6 @@ def test_a_runtime_file_of_before_is_read(settings: Settings) -> None:
     FOUND.write(settings.folder)
     path = settings.folder / running.NAME
     path.write_text(path.read_text(encoding="utf-8").replace(', "foreground": false', ""), encoding="utf-8")
-    assert running.read(settings.folder) == FOUND
+    found = running.read(settings.folder)
+    assert found is not None
+    assert vars(found) == vars(FOUND)

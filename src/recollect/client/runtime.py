@@ -78,7 +78,7 @@ class Runtime:
 
     def write(self, folder: str | os.PathLike[str]) -> None:
         """Write the file atomically, readable by its owner only from the first byte."""
-        write_private(_in(folder, NAME), json.dumps(self.public | {"token": self.token}))
+        write_private(_in(folder, NAME), json.dumps({name: getattr(self, name) for name in _KINDS}))
 
     def connect(self, timeout: float) -> _socket.socket:
         """Return a connection to the daemon; raise `OSError` where nobody listens."""
