@@ -18,7 +18,8 @@ from recollect.doors.agents import passage
 from recollect.doors.agents.agents import Agent, agents
 from recollect.doors.agents.entry import NAME
 from recollect.doors.agents.hooks import with_hooks
-from recollect.settings import Settings, variable
+from recollect.setting_texts import variable
+from recollect.settings import Settings
 
 ROOT: Final = Path(__file__).resolve().parent.parent
 PROJECT: Final[dict[str, Any]] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

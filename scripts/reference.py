@@ -19,7 +19,8 @@ from recollect.doors.cli.command_groups import GROUPS
 from recollect.doors.cli.dispatch import HELP
 from recollect.doors.cli.main import whole
 from recollect.doors.cli.options import FILTERS
-from recollect.settings import Settings, variable
+from recollect.setting_texts import variable
+from recollect.settings import Settings
 
 DOCS: Final = Path(__file__).resolve().parent.parent / "docs"
 _WIDTH: Final = 78  # columns that a help takes of 80

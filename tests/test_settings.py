@@ -11,7 +11,8 @@ from recollect import Settings
 from recollect.domain.enums import OnSecret
 from recollect.errors import InvalidInput
 from recollect.projects import find_project
-from recollect.settings import hidden, unknown_variables, variable
+from recollect.setting_texts import variable
+from recollect.settings import hidden, unknown_variables
 
 
 @pytest.fixture(autouse=True)

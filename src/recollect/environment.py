@@ -8,10 +8,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from recollect import process
+from recollect import process, setting_texts
 
-PREFIX: Final = process.PREFIX
-IN_FILE: Final = process.IN_FILE
 LOCALE: Final = ("LC_ALL", "LC_TIME", "LANG")
 """What tells a program how dates are written; what is set first counts."""
 _TERMINAL: Final = frozenset(
@@ -59,7 +57,7 @@ def system_user() -> str:
 def variables() -> Mapping[str, str]:
     """Return the variables of ours that are set, those in files too; an empty one counts as absent."""
     client = _client.get()
-    return process.variables() if client is None else client.variables
+    return setting_texts.variables() if client is None else client.variables
 
 
 def named(name: str) -> str:
@@ -70,18 +68,3 @@ def named(name: str) -> str:
 def of_terminal() -> dict[str, str]:
     """Return the variables by which a program prints for a terminal."""
     return process.of(_TERMINAL)
-
-
-def store(given: Mapping[str, str]) -> Path:
-    """Return the folder of the store's files as the settings would find it, without checking it."""
-    return Path(process.store(given, variables()))
-
-
-def server() -> str:
-    """Return the address of the team's server that is set, else an empty text."""
-    return variables().get(f"{PREFIX}URL", "")
-
-
-def daemon_wanted() -> bool:
-    """Return whether clients share a daemon, as the settings would read it."""
-    return process.daemon_wanted(variables())

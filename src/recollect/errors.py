@@ -15,12 +15,16 @@ RecollectError                 500  exit 1   anything of ours
 ├── TooManyRequests             429  exit 13  a token asks more often than the server allows
 ├── ServerUnreachable (OSError) 503  exit 14  the server of a team does not answer, or is not to be trusted
 └── Conflict                   409  exit 15  a memory has changed since it was read, was withdrawn, or is there already
+
+It imports nothing, as each hook waits for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, ClassVar
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any, ClassVar
 
 
 class RecollectError(Exception):

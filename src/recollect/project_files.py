@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from math import inf
 from pathlib import Path
 from typing import Any, Final
 
-from recollect import process, repository_files
+from recollect import repository_files
 from recollect.projects import FILE, checkout_of
+from recollect.setting_texts import SettingTexts, means_yes
 
 log = logging.getLogger(__name__)
 
@@ -33,15 +35,15 @@ NAMES: Final = (
 _OTHER_NAMES: Final = {"max_memories": "max_captured"}
 """What a project's file may call a setting besides."""
 _SWITCHES: Final = ("capture", "inject")
-"""Those of them that every file of a project may turn off, also one that a nearer file overrides."""
+"""The settings that every file of a project may turn off, also a file that a nearer file overrides."""
 ASKING: Final = ("off", "compact", "on")
-"""How often an agent is asked to store what it learnt, the least first: a project may only lower this."""
-NO_MORE: Final = (*_SWITCHES, "token_budget", "max_inject_count", "consolidation_decay_rate")
-"""Those of them that it may only turn off, or lower."""
-NO_LESS: Final = ("memorability_threshold", "checkpoint_every", "compression_min_age_days")
-"""Those that it may only raise: what is not worth a memory stays out, and nothing is compressed sooner."""
-NO_LONGER: Final = ("default_ttl_days", "max_captured")
-"""Those by which it may have fewer drafts kept, or for a shorter time; 0 is without a limit."""
+"""How often an agent is asked to store what it learnt, the least first."""
+RAISED: Final = ("memorability_threshold", "checkpoint_every", "compression_min_age_days")
+"""The settings that a project may only raise, so that less is kept and nothing is compressed sooner; all others are
+only lowered."""
+_WITHOUT_LIMIT: Final = ("default_ttl_days", "max_captured")
+"""The settings that have no limit where they are 0."""
+_MODULES: Final = "modules_off"
 FILTERS: Final = frozenset({"memorability"})
 """The modules that a project cannot turn off, as they keep things out."""
 _OWN: Final = "recollect.toml"
@@ -66,40 +68,49 @@ def _together(tables: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     return found[0] | off if found else {}
 
 
-def asked_here(folder: str, told: Mapping[str, str]) -> dict[str, Any]:
-    """Return what the environment of ours and the project around a folder ask for together.
+def asked_here(folder: str, settings: SettingTexts) -> dict[str, Any]:
+    """Return what the settings of a client and the project around a folder ask for together."""
+    own, asked = settings.found(NAMES), table_in(folder)
+    return own | asked | {name: stricter(name, own[name], asked[name]) for name in own.keys() & asked.keys()}
 
-    The project changes what the environment says, but turns nothing on that this turns off, and raises no limit of it.
+
+def stricter(name: str, own: object, asked: object) -> object:
+    """Return which value of a setting holds: the own value, or that of a project, which allows itself no more.
+
+    Both are texts, or what they mean. A value that the setting cannot have does not count.
     """
-    said = {name: told[key] for name in NAMES if (key := f"{process.PREFIX}{name.upper()}") in told}
-    asked: dict[str, Any] = said | table_in(folder)
-    for name in NO_MORE:
-        if name in said:
-            asked[name] = _least(said[name], asked[name])
-    for name in NO_LESS:
-        if name in said:
-            asked[name] = said[name] if _least(said[name], asked[name]) == asked[name] else asked[name]
-    if "ask" in said:  # a word that is none says nothing, and the server names it
-        asked["ask"] = min((said["ask"], str(asked["ask"])), key=lambda word: (*ASKING, word).index(word))
-    if "modules_off" in said:
-        more = asked["modules_off"]
-        asked["modules_off"] = ",".join([said["modules_off"], *(more if isinstance(more, list) else [str(more)])])
-    return asked
+    if name == _MODULES:
+        return ",".join(sorted(_listed(own) | (_listed(asked) - FILTERS)))
+    try:
+        size = _size(name, asked)
+    except ValueError:
+        return own
+    try:
+        lower = size <= _size(name, own)
+    except ValueError:
+        return asked
+    return asked if lower == (name not in RAISED) else own
 
 
 def is_off(value: object) -> bool:
     """Say whether a value turns a setting off."""
-    return value is False or value == 0 or (isinstance(value, str) and not process.yes(value))
+    return value is False or value == 0 or (isinstance(value, str) and not means_yes(value))
 
 
-def _least(said: str, asked: object) -> object:
-    """Return the lesser of what the environment says and what a file asks for; what is no number changes nothing."""
-    if is_off(said) or is_off(asked):
-        return said if is_off(said) else asked
-    try:
-        return asked if float(str(asked)) < float(said) else said
-    except ValueError:
-        return said
+def _size(name: str, value: object) -> float:
+    """Return a number by which two values of a setting compare; raise `ValueError` for a value that it cannot have."""
+    if name in _SWITCHES:
+        return 0.0 if is_off(value) else 1.0
+    if name == "ask":
+        return float(ASKING.index(str(value)))
+    number = float(str(value))
+    return inf if name in _WITHOUT_LIMIT and number == 0 else number
+
+
+def _listed(value: object) -> frozenset[str]:
+    """Return the names in a list, or in a text that separates them by commas."""
+    names = value if isinstance(value, list) else str(value).split(",")
+    return frozenset(str(name).strip().lower() for name in names if str(name).strip())
 
 
 def without_effect(folder: Path, refusal: Callable[[str, object], str]) -> Iterator[str]:

@@ -12,16 +12,17 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
-from recollect import process
 from recollect.domain.calendar import machine_zone
 from recollect.domain.enums import OnSecret, Retention
 from recollect.domain.fields import MAX_DAYS, check_zone
 from recollect.domain.lifecycle import LifecycleSettings
 from recollect.domain.requests import Caller
-from recollect.environment import IN_FILE, PREFIX, named, system_user, variables, working_folder
+from recollect.environment import named, system_user, variables, working_folder
 from recollect.errors import InvalidInput
 from recollect.projects import find_project
 from recollect.server_url import check_token, parse
+from recollect.setting_texts import DATA_FOLDER, IN_FILE, SettingTexts, invalid, variable
+from recollect.store_folder import DATABASE, folder_of, real_file
 
 _SERVERS: Final = {
     "database_url": ("postgresql",),
@@ -70,7 +71,7 @@ class Settings(LifecycleSettings):
         extra="forbid", frozen=True, validate_default=True, protected_namespaces=(), defer_build=True
     )
 
-    home: AbsolutePath = Field(default=Path("~/.recollect"), description="Data folder: database, vectors, logs.")
+    home: AbsolutePath = Field(default=Path(DATA_FOLDER), description="Data folder: database, vectors, logs.")
     memory_db: AbsolutePath | None = Field(
         default=None,
         description="SQLite file of the store. Default: `memory.db` in the data folder. With another name its lock, "
@@ -198,13 +199,10 @@ class Settings(LifecycleSettings):
     )
 
     def __init__(self, **values: Any) -> None:
-        told = variables()
-        _refuse_files(told)
-        found = {name: told[variable(name)] for name in type(self).model_fields if variable(name) in told}
-        if "home" in values:
-            found.pop("memory_db", None)  # arguments win, and that folder has a database of its own
+        texts = SettingTexts(values, variables())
+        _refuse_files(texts.variables)
         try:
-            super().__init__(**found | values)
+            super().__init__(**texts.found(type(self).model_fields) | values)
         except ValidationError as error:
             raise _explain(error) from None
 
@@ -267,16 +265,16 @@ class Settings(LifecycleSettings):
     @property
     def folder(self) -> Path:
         """Return the folder of the store's files as an absolute path: by default the data folder."""
-        return Path(process.files_of(str(self._named)))
+        return Path(folder_of(str(self._named)))
 
     @property
     def database(self) -> Path:
         """Return the SQLite file of a local store, or what a link in its place leads to."""
-        return Path(process.real(str(self._named)))
+        return Path(real_file(str(self._named)))
 
     @property
     def _named(self) -> Path:
-        return self.memory_db or self.home / process.DATABASE
+        return self.memory_db or self.home / DATABASE
 
     @property
     def store_name(self) -> str:
@@ -297,17 +295,12 @@ class Settings(LifecycleSettings):
         return Caller(user=self.user, team=self.team, project=self.project, zone=self.time_zone or machine_zone())
 
 
-def variable(name: str) -> str:
-    """Return the environment's name of a setting."""
-    return f"{PREFIX}{name.upper()}"
-
-
 def _refuse_files(told: Mapping[str, str]) -> None:
     """Raise `InvalidInput` for a setting in a file that tells nothing: without it another store would be opened."""
     for name in Settings.model_fields:
         if path := told.get(file_variable := variable(name) + IN_FILE):
             why = f"{variable(name)} is set too" if variable(name) in told else f"{path} holds nothing that can be read"
-            raise InvalidInput(name, f"Invalid setting {file_variable}: {why}")
+            raise invalid(name, why, file_variable)
 
 
 def hidden() -> frozenset[str]:
@@ -346,4 +339,4 @@ def _explain(error: ValidationError) -> InvalidInput:
     reason = first["msg"].removeprefix("Value error, ").partition(", unable to ")[0]
     for theirs, ours in _REASONS.items():
         reason = reason.replace(theirs, ours)
-    return InvalidInput(name, f"Invalid setting {variable(name)}: {reason}")
+    return invalid(name, reason)

@@ -24,7 +24,7 @@ from recollect import App, Settings
 from recollect.doors.cli.main import whole
 from recollect.doors.http import openapi, server
 from recollect.doors.http.team import TeamAccess
-from recollect.settings import variable
+from recollect.setting_texts import variable
 
 DEPLOY = ROOT / "docs" / "deploy"
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")

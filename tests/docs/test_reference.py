@@ -12,7 +12,7 @@ from places import DOCS
 from recollect import Settings
 from recollect.doors import toolsets
 from recollect.doors.cli.command_groups import GROUPS
-from recollect.settings import variable
+from recollect.setting_texts import variable
 
 Module = Callable[[str], ModuleType]
 PAGES = ("commands.md", "settings.md", "tools.md")

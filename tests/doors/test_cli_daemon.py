@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
@@ -69,7 +69,7 @@ def test_the_address_is_told_and_the_token_on_request(typed: Typed, daemon: Daem
     assert url in shown
     assert FOUND.token not in shown
     assert typed("status", "--token").out == f"{FOUND.token}\n"
-    daemon.runtime = replace(FOUND, port=0, socket="s")
+    daemon.runtime = running.Runtime(**vars(FOUND) | {"port": 0, "socket": "s"})
     assert "off; `recollect serve --port 8765` turns it on" in typed("status").out
     assert typed("status", "--json").json["url"] is None
 
@@ -103,7 +103,7 @@ def test_a_daemon_of_a_command_gives_way(typed: Typed, daemon: Daemon) -> None:
     assert first == "Stopped the daemon that an earlier command had started (process 4711)."
     assert any(line.startswith("MCP over HTTP: http://127.0.0.1:8765/mcp?user=") for line in rest)
     assert rest[-1] == "It asks for a bearer token, which `recollect status --token` prints."
-    daemon.runtime = replace(FOUND, foreground=True)
+    daemon.runtime = running.Runtime(**vars(FOUND) | {"foreground": True})
     refused = typed("serve")
     assert (refused.code, daemon.done[2:]) == (StoreOwned.exit_code, [])
 
@@ -114,4 +114,6 @@ def test_a_runtime_file_of_before_is_read(settings: Settings) -> None:
     FOUND.write(settings.folder)
     path = settings.folder / running.NAME
     path.write_text(path.read_text(encoding="utf-8").replace(', "foreground": false', ""), encoding="utf-8")
-    assert running.read(settings.folder) == FOUND
+    found = running.read(settings.folder)
+    assert found is not None
+    assert vars(found) == vars(FOUND)

@@ -11,7 +11,7 @@ import recollect
 from callers import ADA
 from recollect import Draft, Settings, remember
 from recollect.errors import InvalidInput, StoreOwned
-from recollect.process import store
+from recollect.setting_texts import SettingTexts
 from recollect.store import kept_files, store_lock
 from run_operations import add, do, listed
 from stores import open_app
@@ -102,4 +102,4 @@ def test_hooks_and_commands_find_the_same_files(
     told = {"RECOLLECT_HOME": str(tmp_path / "home")} | ({"RECOLLECT_MEMORY_DB": name} if name else {})
     for variable, text in told.items():
         monkeypatch.setenv(variable, text)
-    assert Path(store(given, told)) == Path(os.path.normpath(Settings(**given).folder))
+    assert Path(SettingTexts(given, told).store_folder) == Path(os.path.normpath(Settings(**given).folder))

@@ -1,21 +1,21 @@
-"""The thin client: one HTTP request over the daemon's socket with nothing but the standard library."""
+"""Requests to the daemon of a store."""
 
 from __future__ import annotations
 
-import http.client
-import selectors
-import socket
+from _socket import MSG_PEEK
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from recollect.client.http import Response
 from recollect.client.runtime import Runtime, read
-from recollect.client.transport import KEY, SILENCE, Link, Lost
+from recollect.client.transport import KEY, SILENCE, Link, Lost, Socket
 from recollect.errors import DaemonUnreachable, RecollectError, relayed
 
 _TRANSFER = 30.0  # seconds for connecting, and for any one piece of a request or of its answer
 _PING = 5.0  # seconds in which a healthy daemon answers a ping
+_BAD_REQUEST, _UNAUTHORIZED = 400, 401
 
 
 class DaemonGone(Lost, DaemonUnreachable):
@@ -34,19 +34,6 @@ class TokenRejected(DaemonGone):
     """The process that listens there rejects the token: another daemon has replaced this one."""
 
 
-class _SocketConnection(http.client.HTTPConnection):
-    """HTTP over a Unix socket."""
-
-    def __init__(self, path: str, timeout: float) -> None:
-        super().__init__("localhost", timeout=timeout)
-        self._path = path
-
-    def connect(self) -> None:
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self._path)
-
-
 class Client(Link):
     """Requests to one daemon."""
 
@@ -58,7 +45,7 @@ class Client(Link):
 
         Another daemon of the same store knows the token too, and may not have written the runtime file yet.
         """
-        said = dict(self._exchange("/ping", {}, _PING, {}, lambda connection: self._await(connection, busy=False)))
+        said = dict(self._exchange("/ping", {}, _PING, {}))
         if said.get("pid", self.runtime.pid) != self.runtime.pid:
             raise TokenRejected(f"The memory daemon is no longer process {self.runtime.pid}.")
         return said
@@ -69,10 +56,10 @@ class Client(Link):
         Under a `key` it takes effect once, however often it is sent.
         """
         headers = {KEY: key} if key else {}
-        return self._exchange(path, body, _TRANSFER, headers, lambda connection: self._await(connection, busy=True))
+        return self._exchange(path, body, _TRANSFER, headers, self._await)
 
     def _headers(self) -> dict[str, str]:
-        return {"Authorization": f"Bearer {self.runtime.token}"}
+        return self.runtime.headers
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
@@ -80,30 +67,31 @@ class Client(Link):
             yield
         except RecollectError:
             raise
-        except (OSError, http.client.HTTPException, ValueError, TypeError) as error:
+        except (OSError, ValueError, TypeError) as error:
             kind = DaemonSilent if isinstance(error, TimeoutError) else DaemonGone
             reason = f"{type(error).__name__}: {error}"
             raise kind(f"The memory daemon (process {self.runtime.pid}) did not answer ({reason}).") from None
 
-    def _check(self, response: http.client.HTTPResponse, payload: dict[str, Any]) -> None:
-        if response.status == http.client.UNAUTHORIZED:
+    def _check(self, response: Response, payload: dict[str, Any]) -> None:
+        if response.status == _UNAUTHORIZED:
             raise TokenRejected(f"The memory daemon is no longer process {self.runtime.pid}.")
-        if response.status >= http.client.BAD_REQUEST:
+        if response.status >= _BAD_REQUEST:
             raise relayed(str(payload.get("error")), str(payload.get("message")), payload)
 
-    def _await(self, connection: http.client.HTTPConnection, *, busy: bool) -> None:
-        """Wait for the first byte of the answer; a `busy` daemon may take any time as long as it answers pings."""
-        with selectors.DefaultSelector() as selector:
-            selector.register(connection.sock, selectors.EVENT_READ)
-            while not selector.select(SILENCE if busy else _PING):
-                if not busy:
-                    raise TimeoutError(f"No response within {_PING:.0f} s.")
+    def _await(self, link: Socket) -> None:
+        """Wait for the answer to begin: a busy daemon may take any time as long as it answers pings."""
+        link.settimeout(SILENCE)
+        while True:
+            try:
+                link.recv(1, MSG_PEEK)
+            except TimeoutError:
                 self.ping()
+            else:
+                break
+        link.settimeout(_TRANSFER)
 
-    def _connection(self, timeout: float) -> http.client.HTTPConnection:
-        if self.runtime.socket:
-            return _SocketConnection(self.runtime.socket, timeout)
-        return http.client.HTTPConnection("127.0.0.1", self.runtime.port, timeout=timeout)
+    def _connected(self, timeout: float) -> Socket:
+        return self.runtime.connect(timeout)
 
 
 def running_at(folder: Path) -> Client | None:

@@ -22,6 +22,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from recollect import process as surroundings
+from recollect import setting_texts
 from recollect.client import runtime
 from recollect.client.daemon import Client, DaemonGone, DaemonSilent, TokenRejected
 from recollect.client.light import STARTING
@@ -200,7 +201,7 @@ def _spawn(settings: Settings, end: float) -> Client | None:
     with errors.open("wb") as stream:
         process = subprocess.Popen(  # noqa: S603 - our own program
             [sys.executable, "-P", "-m", "recollect.doors.daemon", told],
-            env=surroundings.of_child(**{name: getattr(settings, name) for name in hidden()}),
+            env=setting_texts.environment_with({name: getattr(settings, name) for name in hidden()}),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=stream,

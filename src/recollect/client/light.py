@@ -1,21 +1,21 @@
-"""A request to the daemon by a process that must not wait for imports, such as a hook; and the files it is found by."""
+"""A request to the daemon by a process that must not wait for imports, such as a hook."""
 
 from __future__ import annotations
 
-import _socket  # `socket` takes longer to import than all that follows
 import json
 import os
 import time
 
 from recollect import process
-from recollect.private_files import read_private
+from recollect.client import runtime
+from recollect.client.http import Response, send
+from recollect.errors import DaemonUnreachable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from _socket import socket
     from typing import Any
 
-RUNTIME = "daemon.json"
-"""The file with the address of a store's daemon and its token."""
 STARTING = "starting.lock"
 """The file that is locked by whoever starts the daemon."""
 LARGEST_ANSWER = 2**22  # bytes
@@ -31,16 +31,51 @@ class Outdated(Absent):
     """A daemon is running that does not know the request, or another than the runtime file tells of."""
 
 
-def address(home: str) -> dict[str, Any]:
-    """Return what the runtime file says; raise `Absent` where none is that may be trusted."""
+class _Hurried:
+    """A connection on which nothing is waited for beyond a deadline."""
+
+    def __init__(self, link: socket, deadline: float) -> None:
+        self._link = link
+        self._deadline = deadline
+
+    def sendall(self, data: bytes) -> None:
+        self._link.settimeout(_left(self._deadline))
+        self._link.sendall(data)
+
+    def recv(self, size: int) -> bytes:
+        self._link.settimeout(_left(self._deadline))
+        return self._link.recv(size)
+
+
+def post(home: str, path: str, content: bytes, deadline: float) -> dict[str, Any]:
+    """Send JSON to the daemon of a store and return the answer; raise `Absent` where nobody takes it.
+
+    Raises `OSError` where no answer comes before the deadline, or the daemon ends before it.
+    """
+    found = _daemon(home)
     try:
-        content = read_private(f"{home}/{RUNTIME}")
-        found = json.loads(content) if content else None
-    except (OSError, ValueError):
+        link = found.connect(_left(deadline))
+    except OSError:
+        raise Absent from None
+    try:
+        stream = _Hurried(link, deadline)
+        send(stream, "POST", path, "localhost", found.headers | {"Content-Type": "application/json"}, content)
+        response = Response(stream)
+        if response.status in _TOO_OLD:
+            raise Outdated
+        answer = json.loads(response.read(LARGEST_ANSWER)) if response.status == 200 else None
+        return answer if isinstance(answer, dict) else {}
+    finally:
+        link.close()
+
+
+def _daemon(home: str) -> runtime.Runtime:
+    """Return where the daemon is; raise `Absent` where no file says so that may be trusted."""
+    try:
+        found = runtime.read(home)
+    except DaemonUnreachable:
         found = None
-    if not isinstance(found, dict) or not isinstance(found.get("token"), str):
-        raise Absent
-    if not (isinstance(found.get("socket"), str) and found["socket"]) and not owns(home, found.get("pid")):
+    if found is None or not (found.socket or owns(home, found.pid)):
         raise Absent
     return found
 
@@ -71,54 +106,6 @@ def _held(lock: str) -> bool:
         return False
     finally:
         os.close(handle)
-
-
-def post(found: dict[str, Any], path: str, content: bytes, deadline: float) -> dict[str, Any]:
-    """Send JSON and return the answer; raise `Absent` where nobody takes it, else whatever goes wrong."""
-    unix = bool(found["socket"])
-    link = _socket.socket(_socket.AF_UNIX if unix else _socket.AF_INET, _socket.SOCK_STREAM)
-    try:
-        try:
-            link.settimeout(_left(deadline))
-            link.connect(found["socket"] if unix else ("127.0.0.1", found["port"]))
-        except OSError:
-            raise Absent from None
-        head = (
-            f"POST {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {found['token']}\r\n"
-            f"Content-Type: application/json\r\nContent-Length: {len(content)}\r\nConnection: close\r\n\r\n"
-        )
-        link.sendall(head.encode("latin-1") + content)
-        return _parsed(_received(link, deadline))
-    finally:
-        link.close()
-
-
-def _received(link: _socket.socket, deadline: float) -> bytes:
-    """Return all that comes until the connection ends."""
-    parts, size = [], 0
-    while size < LARGEST_ANSWER:
-        link.settimeout(_left(deadline))
-        part = link.recv(65_536)
-        if not part:
-            break
-        parts.append(part)
-        size += len(part)
-    return b"".join(parts)
-
-
-def _parsed(response: bytes) -> dict[str, Any]:
-    """Return the object in a response; raise `Outdated` for one of a daemon that cannot take the request.
-
-    Raises `ConnectionError` where the daemon ended before it answered.
-    """
-    head, found, content = response.partition(b"\r\n\r\n")
-    if not found:
-        raise ConnectionError
-    status = int(head.split(b" ", 2)[1])
-    if status in _TOO_OLD:
-        raise Outdated
-    answer = json.loads(content) if status == 200 else None
-    return answer if isinstance(answer, dict) else {}
 
 
 def _left(deadline: float) -> float:

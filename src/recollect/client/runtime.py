@@ -1,62 +1,108 @@
-"""The runtime file: the address of a store's daemon and its token, readable by its owner only."""
+"""The runtime file: the address of a store's daemon and its token, readable by its owner only.
+
+It imports little, as each hook waits for it.
+"""
 
 from __future__ import annotations
 
+import _socket  # `socket` takes longer to import than a hook has
 import json
-import secrets
+import os
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
-from pathlib import Path
-from typing import Any, Final
 
-from recollect.client.light import RUNTIME
 from recollect.errors import DaemonUnreachable
 from recollect.private_files import read_private, write_private
 
-NAME = RUNTIME
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+NAME = "daemon.json"
 _OF_STORE = "daemon.token"
+_TOKEN_BYTES = 32
 ROLE = "recollect serve"
 """The role under which a daemon owns a store."""
 PROTOCOL = 3
 """Changes when older clients cannot talk to the daemon any more."""
-_PORTS: Final = range(65536)
+_HOST = "127.0.0.1"
+_PORTS = range(65536)
+_KINDS = {
+    "pid": int,
+    "version": str,
+    "protocol": int,
+    "token": str,
+    "socket": str,
+    "port": int,
+    "since": str,
+    "foreground": bool,
+}
+_DEFAULTS = {"foreground": False}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Runtime:
     """What a client must know: a Unix socket or a loopback port, the token, and the process and its start.
 
     A daemon in the `foreground` was started by a person; any other gives way to one.
     """
 
-    pid: int
-    version: str
-    protocol: int
-    token: str
-    socket: str
-    port: int
-    since: str
-    foreground: bool = False
+    def __init__(
+        self,
+        *,
+        pid: int,
+        version: str,
+        protocol: int,
+        token: str,
+        socket: str,
+        port: int,
+        since: str,
+        foreground: bool = False,
+    ) -> None:
+        self.pid = pid
+        self.version = version
+        self.protocol = protocol
+        self.token = token
+        self.socket = socket
+        self.port = port
+        self.since = since
+        self.foreground = foreground
 
     @property
     def public(self) -> dict[str, Any]:
         """Return everything but the token."""
-        return {name: value for name, value in asdict(self).items() if name != "token"}
+        return {name: getattr(self, name) for name in _KINDS if name != "token"}
 
-    def write(self, folder: Path) -> None:
+    @property
+    def headers(self) -> dict[str, str]:
+        """Return what each request to the daemon carries."""
+        return {"Authorization": f"Bearer {self.token}"}
+
+    def write(self, folder: str | os.PathLike[str]) -> None:
         """Write the file atomically, readable by its owner only from the first byte."""
-        write_private(folder / NAME, json.dumps(asdict(self)))
+        write_private(_in(folder, NAME), json.dumps({name: getattr(self, name) for name in _KINDS}))
+
+    def connect(self, timeout: float) -> _socket.socket:
+        """Return a connection to the daemon; raise `OSError` where nobody listens."""
+        link = _socket.socket(_socket.AF_UNIX if self.socket else _socket.AF_INET, _socket.SOCK_STREAM)
+        try:
+            link.settimeout(timeout)
+            link.connect(self.socket or (_HOST, self.port))
+        except OSError:
+            link.close()
+            raise
+        return link
 
 
-def read(folder: Path) -> Runtime | None:
+def read(folder: str | os.PathLike[str]) -> Runtime | None:
     """Return the runtime file's content if valid; raise `DaemonUnreachable` when other users could read its token."""
-    path = folder / NAME
+    path = _in(folder, NAME)
     try:
-        content = read_private(str(path))
+        content = read_private(path)
     except PermissionError as error:
+        from pathlib import Path
+
         from recollect.store.ownership import problem
 
-        if reason := problem(folder, error):
+        if reason := problem(Path(folder), error):
             raise DaemonUnreachable(reason) from None
         if error.errno is not None:
             raise DaemonUnreachable(f"{path} cannot be read: {error.strerror}.") from None
@@ -69,24 +115,25 @@ def read(folder: Path) -> Runtime | None:
     return None if content is None else _parsed(content)
 
 
-def token_of(folder: Path) -> str:
+def token_of(folder: str | os.PathLike[str]) -> str:
     """Return the token of a store, which is made once, so that clients can use it after every start.
 
     After the file was deleted, or others could touch it, the next start makes another token.
     """
-    path = folder / _OF_STORE
+    path = _in(folder, _OF_STORE)
     with suppress(OSError, ValueError):
-        if token := (read_private(str(path)) or b"").decode("ascii").strip():
+        if token := (read_private(path) or b"").decode("ascii").strip():
             return token
-    token = secrets.token_urlsafe(32)
+    token = os.urandom(_TOKEN_BYTES).hex()
     write_private(path, token)
     return token
 
 
-def published_by(folder: Path, pid: int) -> bool:
+def published_by(folder: str | os.PathLike[str], pid: int) -> bool:
     """Return whether the file exists and was written by `pid`; a file that cannot be read just now still exists."""
     try:
-        found = _parsed((folder / NAME).read_bytes())
+        with open(_in(folder, NAME), "rb") as file:  # noqa: PTH123 - pathlib takes long to import
+            found = _parsed(file.read())
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:  # such as too many open files
@@ -94,25 +141,26 @@ def published_by(folder: Path, pid: int) -> bool:
     return found is not None and found.pid == pid
 
 
-def remove(folder: Path, pid: int) -> None:
+def remove(folder: str | os.PathLike[str], pid: int) -> None:
     """Remove the file if it was written by `pid`."""
     if published_by(folder, pid):
         with suppress(OSError):  # the folder became read-only: clients find no process behind the file
-            (folder / NAME).unlink()
+            os.unlink(_in(folder, NAME))  # noqa: PTH108
 
 
 def _parsed(content: bytes) -> Runtime | None:
+    """Return what the file says, None where a part is missing or of another kind."""
     try:
-        said = json.loads(content)
+        values = json.loads(content)
     except ValueError:
         return None
-    if not isinstance(said, dict):
+    if not isinstance(values, dict):
         return None
-    known: dict[str, Any] = {field.name: said.get(field.name, field.default) for field in fields(Runtime)}
-    if (
-        not all(type(known[field.name]).__name__ == field.type for field in fields(Runtime))
-        or known["port"] not in _PORTS
-    ):
+    known: dict[str, Any] = {name: values.get(name, _DEFAULTS.get(name)) for name in _KINDS}
+    if not all(type(known[name]) is kind for name, kind in _KINDS.items()) or known["port"] not in _PORTS:
         return None
-    found = Runtime(**known)
-    return found if found.socket or found.port else None
+    return Runtime(**known) if known["socket"] or known["port"] else None
+
+
+def _in(folder: str | os.PathLike[str], name: str) -> str:
+    return os.path.join(folder, name)  # noqa: PTH118

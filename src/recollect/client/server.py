@@ -1,23 +1,24 @@
-"""Requests to the server of a team, by a token, with nothing but the standard library: every command waits for it."""
+"""Requests to the server of a team, by a token."""
 
 from __future__ import annotations
 
-import http.client
-import ssl
-from collections.abc import Iterator, Mapping, Sequence
+import socket
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
 from recollect import process
-from recollect.client.transport import KEY, Link, Lost, at, persistently, read_json
-from recollect.errors import InvalidInput, RecollectError, ServerUnreachable, TooManyRequests, Unauthorized, relayed
+from recollect.client.http import Response
+from recollect.client.transport import KEY, Link, Lost, Socket, at, persistently, read_json
+from recollect.errors import RecollectError, ServerUnreachable, TooManyRequests, Unauthorized, relayed
 from recollect.projects import find_project
 from recollect.server_url import ServerUrl, check_token, parse
+from recollect.setting_texts import SettingTexts, invalid, means_yes
 
 _CONNECT: Final = 10.0  # seconds for connecting
 _ANSWER: Final = 300.0  # seconds for an answer: an import of many memories takes minutes
-_AWAY: Final = (502, 503, 504)
+_OK, _UNAUTHORIZED, _TOO_MANY, _AWAY = 200, 401, 429, (502, 503, 504)
 
 
 class ServerGone(Lost, ServerUnreachable):
@@ -56,35 +57,48 @@ class ServerClient(Link):
         """Return the object at a path; raise as `post` does."""
         return dict(self._exchange(path, None, _CONNECT, {}))
 
-    def _connect(self, connection: http.client.HTTPConnection) -> None:
-        limit, connection.timeout = connection.timeout, _CONNECT
+    @property
+    def host(self) -> str:  # type: ignore[override]
+        """Return host and port, as each request names them."""
+        return self.url.name.partition("://")[2].partition("/")[0]
+
+    def _connected(self, timeout: float) -> Socket:
         try:
-            connection.connect()
+            link = socket.create_connection((self.url.host, self.url.port), _CONNECT)
+            if self.url.secure:
+                link = self._encrypted(link)
+        except (OSError, ValueError) as error:
+            if isinstance(error, RecollectError):
+                raise
+            raise ServerGone(f"The server {self.url.name} cannot be reached: {_reason(error)}.", sent=False) from None
+        link.settimeout(timeout)
+        return link
+
+    def _encrypted(self, link: socket.socket) -> socket.socket:
+        import ssl  # it takes as long to import as all else here
+
+        try:
+            return ssl.create_default_context().wrap_socket(link, server_hostname=self.url.host)
         except ssl.SSLCertVerificationError as error:
+            link.close()
             why = error.verify_message.rstrip(".")
             raise ServerUnreachable(
                 f"The server {self.url.name} is not trusted: {why}. SSL_CERT_FILE names a file of further authorities."
             ) from None
-        except (OSError, ValueError) as error:
-            raise ServerGone(f"The server {self.url.name} cannot be reached: {_reason(error)}.", sent=False) from None
-        connection.sock.settimeout(limit)
+        except (OSError, ValueError):
+            link.close()
+            raise
 
     def _target(self, path: str) -> str:
         return self.url.path + path
 
-    def _payload(self, response: http.client.HTTPResponse) -> Any:
+    def _payload(self, response: Response) -> Any:
         """Return what is answered, an empty object where a proxy answers in the server's place."""
         raw = response.read()
-        return read_json(raw) if response.status == http.client.OK or _is_json(response) else {}
+        return read_json(raw) if response.status == _OK or response.media_type == "application/json" else {}
 
     def _headers(self) -> dict[str, str]:
         return {"Accept": "application/json", **({"Authorization": f"Bearer {self._token}"} if self._token else {})}
-
-    def _connection(self, timeout: float) -> http.client.HTTPConnection:
-        if self.url.secure:
-            context = ssl.create_default_context()
-            return http.client.HTTPSConnection(self.url.host, self.url.port, timeout=timeout, context=context)
-        return http.client.HTTPConnection(self.url.host, self.url.port, timeout=timeout)
 
     @contextmanager
     def _answering(self) -> Iterator[None]:
@@ -94,28 +108,24 @@ class ServerClient(Link):
             raise
         except ValueError:
             raise ServerUnreachable(f"What answers at {self.url.name} is no server of Recollect.") from None
-        except (OSError, http.client.HTTPException) as error:
+        except OSError as error:
             raise ServerGone(f"The server {self.url.name} did not answer: {_reason(error)}.", sent=True) from None
 
-    def _check(self, response: http.client.HTTPResponse, payload: Any) -> None:
-        if response.status == http.client.OK:
+    def _check(self, response: Response, payload: Any) -> None:
+        if response.status == _OK:
             return
         told = payload if isinstance(payload, dict) else {}
         status, kind, message = response.status, told.get("error"), str(told.get("message"))
-        pause = _seconds(response.headers.get("Retry-After"))
-        if status == http.client.TOO_MANY_REQUESTS:
+        pause = _seconds(response.headers.get("retry-after"))
+        if status == _TOO_MANY:
             raise TooManyRequests(pause or 1.0)
         if status in _AWAY and (pause or not isinstance(kind, str)):
             raise ServerGone(f"The server {self.url.name} is away (status {status}).", sent=True, pause=pause)
         if not isinstance(kind, str):
             raise ServerUnreachable(f"What answers at {self.url.name} is no server of Recollect (status {status}).")
-        if status == http.client.UNAUTHORIZED:
+        if status == _UNAUTHORIZED:
             raise Unauthorized(message if self._token else f"{message} RECOLLECT_TOKEN is not set.")
         raise relayed(kind, message, told)
-
-
-def _is_json(response: http.client.HTTPResponse) -> bool:
-    return (response.headers.get_content_type()) == "application/json"
 
 
 def _reason(error: Exception) -> str:
@@ -127,30 +137,24 @@ def _seconds(text: str | None) -> float:
     return float(text) if text and text.isdecimal() else 0.0
 
 
-def client_here(given: Mapping[str, str], folder: str = "") -> ServerClient:
-    """Return what asks the server that the environment names, without the settings, which take long to import.
+def client_here(texts: SettingTexts, folder: str = "") -> ServerClient:
+    """Return what asks the server of these settings, without the checks of all of them, which take long to import.
 
-    It asks for the project of a folder, by default the working folder. `given` are the settings that stood before the
-    command. Raises `InvalidInput` for a setting that cannot be used.
+    It asks for the project of a folder, by default the working folder. Raises `InvalidInput` for a setting that cannot
+    be used.
     """
-    told = process.variables()
-
-    def setting(name: str) -> str:
-        return given.get(name) or told.get(f"{process.PREFIX}{name.upper()}", "")
-
     try:
-        insecure = process.yes(setting("insecure"))
-        url = parse(setting("url"), insecure=insecure)
+        url = parse(texts.text("url"), insecure=means_yes(texts.text("insecure")))
     except ValueError as error:
-        raise InvalidInput("url", f"Invalid setting RECOLLECT_URL: {error}") from None
+        raise invalid("url", error) from None
     try:
-        token = check_token(setting("token"))
+        token = check_token(texts.text("token"))
     except ValueError as error:
-        raise InvalidInput("token", f"Invalid setting RECOLLECT_TOKEN: {error}") from None
-    home = Path(process.home(given.get("home", ""), told))
+        raise invalid("token", error) from None
     here = process.time_zone()  # whether there is such a zone would take an import to know
-    zone = setting("time_zone") or (here if "/" in here else "")
-    return ServerClient(url, token, setting("team"), setting("project") or _project(folder, home), zone)
+    zone = texts.text("time_zone") or (here if "/" in here else "")
+    project = texts.text("project") or _project(folder, Path(texts.home))
+    return ServerClient(url, token, texts.text("team"), project, zone)
 
 
 def _project(folder: str, home: Path) -> str:

@@ -1,17 +1,17 @@
-"""One HTTP request to a process of ours with nothing but the standard library, and the one rule for asking again."""
+"""A request to a process of ours and its answer in JSON, and the rule for asking again."""
 
 from __future__ import annotations
 
-import http.client
+import _socket
 import json
-import socket
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 from urllib.parse import urlencode
 
+from recollect.client.http import Response, send
 from recollect.errors import RecollectError, TooManyRequests
 
 SILENCE = 20.0  # seconds in which one that works says something
@@ -24,6 +24,7 @@ _PAUSE: Final = 0.1  # seconds, once more of them before each further attempt
 _LONGEST_PAUSE: Final = 20.0
 
 Headers = Mapping[str, str]
+Socket: TypeAlias = _socket.socket
 
 Answer = TypeVar("Answer")
 
@@ -67,6 +68,9 @@ def persistently(ask: Callable[[], Answer], *, keyed: bool = True) -> Answer:
 class Link(ABC):
     """Requests to one other side. Each has a connection of its own, so that threads share nothing."""
 
+    host = "localhost"
+    """The name by which the other side is asked."""
+
     def stream(
         self, path: str, message: dict[str, Any], headers: Headers, started: Callable[[Callable[[], None]], None]
     ) -> Iterator[dict[str, Any]]:
@@ -74,14 +78,12 @@ class Link(ABC):
 
         `started` is given what breaks it off from another thread. One that works sends signs of life meanwhile.
         """
-        with self._answering(), closing(self._connection(SILENCE)) as connection:
-            self._connect(connection)
-            link = connection.sock
+        with self._answering(), closing(self._connected(SILENCE)) as link:
             started(lambda: _break_off(link))
-            self._send(connection, path, message, {"Accept": f"application/json, {_EVENTS}"} | dict(headers))
-            response = connection.getresponse()
-            if response.headers.get_content_type() == _EVENTS:
-                for line in response:
+            self._send(link, path, message, {"Accept": f"application/json, {_EVENTS}"} | dict(headers))
+            response = Response(link)
+            if response.media_type == _EVENTS:
+                for line in response.lines():
                     if line.startswith(_DATA) and line[len(_DATA) :].strip():
                         yield dict(read_json(line[len(_DATA) :]))
                 return
@@ -97,33 +99,27 @@ class Link(ABC):
         body: dict[str, Any] | None,
         timeout: float,
         headers: Headers,
-        wait: Callable[[http.client.HTTPConnection], None] = lambda _: None,
+        wait: Callable[[Socket], None] = lambda _: None,
     ) -> Any:
         """Send one request and return the answer, a JSON object or array; without a body it is a GET."""
-        with self._answering(), closing(self._connection(timeout)) as connection:
-            self._connect(connection)
-            self._send(connection, path, body, headers)
-            wait(connection)
-            response = connection.getresponse()
+        with self._answering(), closing(self._connected(timeout)) as link:
+            self._send(link, path, body, headers)
+            wait(link)
+            response = Response(link)
             payload = self._payload(response)
         self._check(response, payload)
         return payload
 
-    def _send(
-        self, connection: http.client.HTTPConnection, path: str, body: dict[str, Any] | None, headers: Headers
-    ) -> None:
+    def _send(self, link: Socket, path: str, body: dict[str, Any] | None, headers: Headers) -> None:
         all_headers = self._headers() | {"Content-Type": "application/json"} | dict(headers)
-        content = None if body is None else json.dumps(body)
+        content = None if body is None else json.dumps(body).encode()
         with suppress(ConnectionError):  # it may have refused the head, answered and closed before the body
-            connection.request("GET" if body is None else "POST", self._target(path), content, all_headers)
-
-    def _connect(self, connection: http.client.HTTPConnection) -> None:
-        connection.connect()
+            send(link, "GET" if body is None else "POST", self._target(path), self.host, all_headers, content)
 
     def _target(self, path: str) -> str:
         return path
 
-    def _payload(self, response: http.client.HTTPResponse) -> Any:
+    def _payload(self, response: Response) -> Any:
         return read_json(response.read())
 
     @abstractmethod
@@ -131,15 +127,15 @@ class Link(ABC):
         """Return what each request carries."""
 
     @abstractmethod
-    def _connection(self, timeout: float) -> http.client.HTTPConnection:
-        """Return a connection that is not open yet."""
+    def _connected(self, timeout: float) -> Socket:
+        """Return a connection, on which nothing is waited for longer than that."""
 
     @abstractmethod
     def _answering(self) -> AbstractContextManager[None]:
         """Raise an error that is `Lost` for whatever goes wrong with the connection."""
 
     @abstractmethod
-    def _check(self, response: http.client.HTTPResponse, payload: Any) -> None:
+    def _check(self, response: Response, payload: Any) -> None:
         """Raise the error that an answer reports."""
 
 
@@ -157,6 +153,6 @@ def read_json(text: bytes) -> Any:
     return payload
 
 
-def _break_off(link: socket.socket) -> None:
+def _break_off(link: Socket) -> None:
     with suppress(OSError):  # it has ended by itself
-        link.shutdown(socket.SHUT_RDWR)
+        link.shutdown(_socket.SHUT_RDWR)

@@ -15,7 +15,7 @@ import sys
 import time
 from importlib import import_module
 
-from recollect import process
+from recollect import process, setting_texts
 from recollect.client import light
 from recollect.doors import hook_contracts, hook_spool, hook_texts
 
@@ -23,6 +23,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from typing import Any, NoReturn
+
+    from recollect.setting_texts import SettingTexts
 
 PATH = "/v1/hooks/"
 """Where the daemon takes events, each under its name."""
@@ -83,10 +85,10 @@ def _give_up() -> NoReturn:
 def answer(words: Sequence[str], payload: bytes | None, given: Mapping[str, str], deadline: float) -> str:
     """Return what the agent is told, empty where nothing is; `given` are settings that stood before the command."""
     event, agent = _asked(words)
-    told = process.variables()
+    settings = setting_texts.SettingTexts(given, setting_texts.variables())
     said = json.loads(payload) if payload else None
-    remote = f"{process.PREFIX}URL" in told
-    if not isinstance(said, dict) or not (remote or process.daemon_wanted(told)):
+    remote = bool(settings.server)
+    if not isinstance(said, dict) or not (remote or settings.shares_daemon):
         return ""
     heard = hook_contracts.understood(event, agent, said)
     fields = _fields(heard) if heard else None
@@ -95,16 +97,21 @@ def answer(words: Sequence[str], payload: bytes | None, given: Mapping[str, str]
     fields = fields | {"agent": heard.agent} | _time(said)
     if remote:
         fields.pop("transcript", None)  # a file that the server does not have
-        return _reply(heard, _ask_server(given, told, heard.event, fields | {"folder": _folder(said)}, deadline))
+        return _reply(heard, _ask_server(settings, heard.event, fields | {"folder": _folder(said)}, deadline))
     body: dict[str, Any] = {
         "id": f"{time.time_ns()}-{os.getpid()}",
         "event": heard.event,
         "fields": fields,
-        "client": {"given": dict(given), "variables": told, "folder": _folder(said), "user": process.user()},
+        "client": {
+            "given": dict(given),
+            "variables": settings.variables,
+            "folder": _folder(said),
+            "user": process.user(),
+        },
     }
     if heard.event == hook_contracts.TOOL and not hook_contracts.takes_context(heard):
         body["late"] = True  # nothing is shown, so nothing counts as shown
-    return _reply(heard, _tell(process.store(given, told), body, given, deadline))
+    return _reply(heard, _tell(settings.store_folder, body, given, deadline))
 
 
 def _reply(heard: hook_contracts.Heard, found: Mapping[str, Any]) -> str:
@@ -257,15 +264,13 @@ def _delivering(home: str, given: Mapping[str, str]) -> Callable[[bytes, float],
     return deliver
 
 
-def _ask_server(
-    given: Mapping[str, str], told: Mapping[str, str], event: str, fields: dict[str, Any], deadline: float
-) -> dict[str, Any]:
+def _ask_server(settings: SettingTexts, event: str, fields: dict[str, Any], deadline: float) -> dict[str, Any]:
     """Hand an event to the server and return its answer, empty where none is wanted or comes before the deadline.
 
     A process of its own sends it: looking up the name of a host cannot be broken off within a process.
     """
     waits = _waits(event, fields)
-    said = _sent_by_fork(given, told, event, fields, deadline, waits=waits)
+    said = _sent_by_fork(settings, event, fields, deadline, waits=waits)
     found = json.loads(said) if said else None
     return found if isinstance(found, dict) else {}
 
@@ -276,22 +281,14 @@ def _waits(event: str, fields: Mapping[str, Any]) -> bool:
     return event in at_once or fields.get("failed") is True or fields.get("also_before") is True
 
 
-def _sent_by_fork(
-    given: Mapping[str, str],
-    told: Mapping[str, str],
-    event: str,
-    fields: dict[str, Any],
-    deadline: float,
-    *,
-    waits: bool,
-) -> bytes:
+def _sent_by_fork(settings: SettingTexts, event: str, fields: dict[str, Any], deadline: float, *, waits: bool) -> bytes:
     """Send an event by a forked process; return the answer where one is waited for and comes before the deadline."""
     reading, writing = os.pipe()
     if os.fork() == 0:
         try:
             os.close(reading)
             hook_spool.leave(max(0.1, deadline - time.monotonic()) if waits else _SERVER_PATIENCE)
-            answer = _sent(given, told, event, fields)
+            answer = _sent(settings, event, fields)
             with os.fdopen(writing, "wb") as stream:
                 stream.write(json.dumps(answer).encode())
         finally:
@@ -300,7 +297,7 @@ def _sent_by_fork(
     return _piped(reading, deadline) if waits else b""
 
 
-def _sent(given: Mapping[str, str], told: Mapping[str, str], event: str, fields: dict[str, Any]) -> dict[str, Any]:
+def _sent(settings: SettingTexts, event: str, fields: dict[str, Any]) -> dict[str, Any]:
     """Send an event with what its project asks for; nothing is sent of a session that is not captured."""
     from datetime import UTC, datetime
     from pathlib import Path
@@ -309,18 +306,18 @@ def _sent(given: Mapping[str, str], told: Mapping[str, str], event: str, fields:
     from recollect.client.server import client_here
 
     folder = fields["folder"]
-    settings = project_files.asked_here(folder, told)
+    asked = project_files.asked_here(folder, settings)
     before = event == hook_contracts.BEFORE
     wanted = "inject" if before or event in (hook_contracts.START, hook_contracts.PROMPT) else "capture"
-    both_off = all(project_files.is_off(settings.get(name, True)) for name in ("inject", "capture"))
+    both_off = all(project_files.is_off(asked.get(name, True)) for name in ("inject", "capture"))
     only = wanted if before or wanted == "capture" else ""
-    if both_off or (only and project_files.is_off(settings.get(only, True))):
+    if both_off or (only and project_files.is_off(asked.get(only, True))):
         return {}
     said = {"at": datetime.now(UTC).isoformat()} | fields
-    client, home = client_here(given, folder), Path(process.home(given.get("home", ""), told))
+    client, home = client_here(settings, folder), Path(settings.home)
     if event == hook_contracts.START and (former := projects.former_names(Path(folder), home, client.project)):
         said["former_projects"] = former
-    body = {"fields": said, "settings": settings} | ({} if _waits(event, fields) else {"late": True})
+    body = {"fields": said, "settings": asked} | ({} if _waits(event, fields) else {"late": True})
     return dict(client.post(f"/v1/hooks/{event}", body))
 
 
@@ -342,7 +339,7 @@ def _piped(reading: int, deadline: float) -> bytes:
 def _posted(home: str, body: dict[str, Any], deadline: float) -> dict[str, Any]:
     """Send one event to the daemon and return its answer; raise `light.Absent` where nobody takes it."""
     content = json.dumps({name: value for name, value in body.items() if name != "event"}).encode()
-    return light.post(light.address(home), PATH + body["event"], content, deadline)
+    return light.post(home, PATH + body["event"], content, deadline)
 
 
 def _start(given: Mapping[str, str]) -> None:

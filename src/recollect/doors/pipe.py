@@ -27,6 +27,7 @@ from recollect.client.transport import KEY, Link, Lost, at, persistently
 from recollect.doors.json_lines import Message, Refused, is_answer, read_line
 from recollect.doors.mcp_record import META_VERSION, OPENINGS, Record
 from recollect.errors import DaemonUnreachable, RecollectError, relayed
+from recollect.setting_texts import SettingTexts, variables
 
 _PATH: Final = "/mcp"
 _HERE: Final = 20.0  # seconds between two signs that the session is open
@@ -149,7 +150,7 @@ class ServerLink:
         """Return a client of the server; raise `InvalidInput` for settings that cannot be used."""
         with self._lock:
             if self._client is None:
-                found = client_here(self._given)
+                found = client_here(SettingTexts(self._given, variables()))
                 self._client, self.path = found, found.narrowed(_PATH, self._sets)
             return self._client
 

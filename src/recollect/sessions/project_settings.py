@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from recollect.domain.lifecycle import LifecycleSettings
-from recollect.project_files import ASKING, FILTERS, NAMES, NO_LESS, NO_LONGER, NO_MORE, table_in
+from recollect.project_files import NAMES, stricter, table_in
 
 log = logging.getLogger(__name__)
 
@@ -29,20 +29,15 @@ def settings_in(folder: str, defaults: LifecycleSettings) -> LifecycleSettings:
 
 def narrowed(defaults: LifecycleSettings, asked: Mapping[str, Any], project: str) -> LifecycleSettings:
     """Return the defaults with those values that are allowed, of what the settings of a `project` ask for."""
-    settings = defaults
+    changed = {}
     for name, value in asked.items():
         if name not in NAMES:
             continue
         text = ",".join(map(str, value)) if isinstance(value, list) else value
         try:
-            settings = LifecycleSettings.model_validate(settings.model_dump() | {name: text})
+            meant = LifecycleSettings.model_validate({name: text})
         except ValidationError as error:
             log.warning("the setting %s of the project %s is not used: %s", name, project, error.errors()[0]["msg"])
-    least = {name: min(getattr(settings, name), getattr(defaults, name)) for name in NO_MORE}
-    most = {name: max(getattr(settings, name), getattr(defaults, name)) for name in NO_LESS}
-    for name in NO_LONGER:  # 0 is without end
-        ours, theirs = getattr(defaults, name), getattr(settings, name)
-        least[name] = min(ours or theirs, theirs or ours)
-    least["ask"] = min(settings.ask, defaults.ask, key=ASKING.index)
-    off = sorted((settings.off - FILTERS) | defaults.off)
-    return settings.model_copy(update=least | most | {"modules_off": ",".join(off)})
+        else:
+            changed[name] = stricter(name, getattr(defaults, name), getattr(meant, name))
+    return defaults.model_copy(update=changed)

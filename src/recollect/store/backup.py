@@ -24,7 +24,6 @@ from pydantic import TypeAdapter
 from sqlalchemy.exc import DatabaseError
 
 from recollect.errors import InvalidInput, StoreUnusable
-from recollect.process import DATABASE
 from recollect.store.files import flush, folder_of, usable
 from recollect.store.integrity import faults
 from recollect.store.journal_file import TIPS, begin_tips
@@ -34,6 +33,7 @@ from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.migrations import HEAD, OLDER, migrate, revision
 from recollect.store.sql.statements import count
 from recollect.store.store_lock import own
+from recollect.store_folder import DATABASE
 
 CHROMA = "chroma"
 MANIFEST = "manifest.json"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from recollect import process
+from recollect import store_folder
 from recollect.errors import RecollectError, StoreUnusable
 from recollect.store.ownership import ELSEWHERE, owner_name, problem, remedy
 
@@ -34,7 +34,7 @@ def usable(failure: str) -> Iterator[None]:
 
 def folder_of(database: Path) -> Path:
     """Return the folder of what belongs to a database: its lock, vectors and logs."""
-    return Path(process.files_of(str(database)))
+    return Path(store_folder.folder_of(str(database)))
 
 
 def secure(folder: Path) -> None:

@@ -154,7 +154,7 @@ def faults(database: Database) -> list[str]:
     """
     with database.reading() as connection:
         if found := schema_faults(connection):
-            return found
+            return [str(fault) for fault in found]
         verdict = connection.exec_driver_sql("PRAGMA integrity_check(3)").scalars().all()
         if list(verdict) != ["ok"]:
             return [str(one).splitlines()[0] for one in verdict]
@@ -189,7 +189,8 @@ def _database(connection: Connection, database: Database) -> Check:
 
 def _schema(connection: Connection, database: Database) -> Check:
     found = schema_faults(connection) if database.file else []
-    return Check("schema", not found, _named(found) or "tables, indexes and triggers are ours", _RESTORE)
+    seen = _named([str(fault) for fault in found]) or "tables, indexes and triggers are ours"
+    return Check("schema", not found, seen, _REINDEX if all(fault.is_derived for fault in found) else _RESTORE)
 
 
 def _journal(connection: Connection, *, deep: bool) -> Check:

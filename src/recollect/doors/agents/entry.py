@@ -10,8 +10,9 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from recollect.doors.agents.agents import Agent
-from recollect.environment import IN_FILE, PREFIX, named
+from recollect.environment import named
 from recollect.errors import InvalidInput
+from recollect.setting_texts import IN_FILE, variable
 from recollect.settings import Settings, variables_of
 
 NAME: Final = "recollect"
@@ -25,7 +26,7 @@ _INSTEAD: Final = {
     "chroma_url": "a proxy of yours",
 }
 
-_TOKEN_FILE: Final = f"{PREFIX}TOKEN{IN_FILE}"
+_TOKEN_FILE: Final = variable("token") + IN_FILE
 
 Entry = dict[str, Any]
 

@@ -14,6 +14,8 @@ from typing import Final, NamedTuple
 
 from recollect import __version__, environment
 from recollect.doors.cli.aliases import meant
+from recollect.setting_texts import SettingTexts, variables
+from recollect.store_folder import DATABASE
 
 _JSON: Final = "--json"
 _WITH_VALUE: Final = ("home", "user", "team", "project")
@@ -50,44 +52,47 @@ def run(words: list[str]) -> int | None:
         stdout.write(f"recollect {__version__}\n")
         return 0
     shell = environment.named(_COMPLETE)
-    if shell and environment.daemon_wanted() and not environment.server():
-        from recollect.doors.cli import tab
-
-        line = tab.asked(shell.removeprefix("complete_"))
-        before = None if line is None else split(line.words)
-        home = environment.store(before.given if before else {})
-        if line is not None and (ended := tab.complete(line, home)) is not None:
-            return ended
+    if shell and (ended := _completed(shell)) is not None:
+        return ended
     bare = not words and not shell
     if (text := _help(["--help"] if bare else words)) is not None:
         stdout.write(text)
         return 0 if words else _NO_COMMAND
     typed = split(words)
-    code: int | None = None
-    if typed is not None and typed.command == "hook" and not _HELP_WANTED & set(typed.rest):
+    if typed is None:
+        return None
+    if typed.command == "hook" and not _HELP_WANTED & set(typed.rest):
         from recollect.doors.hook import main as run_hook
 
         run_hook(typed.rest, typed.given)
-    if typed is not None and environment.server():
-        if typed.command == "mcp" and (sets := _toolsets(typed.rest)) is not None:
-            from recollect.doors import pipe
+    texts = SettingTexts(typed.given, variables())
+    if not (texts.server or texts.shares_daemon):
+        return None
+    folder = Path(texts.store_folder)
+    if typed.command == "mcp" and (sets := _toolsets(typed.rest)) is not None:
+        from recollect.doors import pipe
 
-            pipe.serve(typed.given, environment.store(typed.given), sets, remote=True)
-            return 0
-    elif typed is not None and environment.daemon_wanted():
-        home = environment.store(typed.given)
-        if typed.command == "mcp" and (sets := _toolsets(typed.rest)) is not None:
-            from recollect.doors import pipe
+        pipe.serve(typed.given, folder, sets, remote=bool(texts.server))
+        return 0
+    if texts.server or typed.command in HERE or _HELP_WANTED & set(typed.rest):
+        return None
+    from recollect.doors.cli import thin
 
-            pipe.serve(typed.given, home, sets)
-            return 0
-        if typed.command not in HERE and not _HELP_WANTED & set(typed.rest):
-            from recollect.doors.cli import thin
+    operation = typed.command in IN_DAEMON
+    makes = typed.command == "remember" or "home" not in typed.given or (folder / DATABASE).exists()
+    return thin.run(words, typed.given, folder, start=operation and makes, keyed=operation)
 
-            operation = typed.command in IN_DAEMON
-            makes = typed.command == "remember" or "home" not in typed.given or (home / "memory.db").exists()
-            code = thin.run(words, typed.given, home, start=operation and makes, keyed=operation)
-    return code
+
+def _completed(shell: str) -> int | None:
+    """Let the daemon complete the line that a shell asks about; None where it is asked for nothing, or not running."""
+    from recollect.doors.cli import tab
+
+    line = tab.asked(shell.removeprefix("complete_"))
+    before = None if line is None else split(line.words)
+    texts = SettingTexts(before.given if before else {}, variables())
+    if line is None or texts.server or not texts.shares_daemon:
+        return None
+    return tab.complete(line, Path(texts.store_folder))
 
 
 def _help(words: Sequence[str]) -> str | None:

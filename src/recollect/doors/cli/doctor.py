@@ -117,11 +117,11 @@ def _refusal(here: LifecycleSettings, name: str, value: object) -> str:
     if filters := ", ".join(project.off & project_files.FILTERS):
         return f"a project cannot turn {filters} off"
     asked, own = getattr(project, name), getattr(here, name)
-    if name == "ask" and project_files.ASKING.index(asked) > project_files.ASKING.index(own):
-        return f"a project can only lower it, from {own}"
-    if name in project_files.NO_MORE and asked > own:
-        return "a project can only turn it off" if isinstance(own, bool) else f"a project can only lower it, from {own}"
-    return f"a project can only raise it, from {own}" if name in project_files.NO_LESS and asked < own else ""
+    if name == "modules_off" or project_files.stricter(name, own, asked) == asked:
+        return ""
+    if isinstance(own, bool):
+        return "a project can only turn it off"
+    return f"a project can only {'raise' if name in project_files.RAISED else 'lower'} it, from {own}"
 
 
 def _daemon_check(settings: Settings) -> Check:

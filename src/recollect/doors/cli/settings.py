@@ -8,9 +8,10 @@ import typer
 
 from recollect.doors.cli import exit_codes, render
 from recollect.doors.cli.options import Json
-from recollect.environment import PREFIX, variables
+from recollect.environment import variables
 from recollect.errors import InvalidInput
-from recollect.settings import Settings, hidden, variable
+from recollect.setting_texts import PREFIX, variable
+from recollect.settings import Settings, hidden
 
 cli = typer.Typer()
 

@@ -10,7 +10,6 @@ import socket
 import threading
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import replace
 from datetime import UTC, datetime
 from importlib.metadata import version
 from logging.handlers import RotatingFileHandler
@@ -63,7 +62,7 @@ def serve(
         try:
             app = cleanup.enter_context(recollect.open_app(settings, wait=False, role=runtime.ROLE))
             listeners = _listeners(settings.folder, port)
-            published = replace(_runtime(settings.folder, listeners), foreground=foreground)
+            published = _runtime(settings.folder, listeners, foreground=foreground)
             cleanup.callback(_unpublish, settings.folder, published)
             published.write(settings.folder)
         except (OSError, SQLAlchemyError) as error:
@@ -178,7 +177,7 @@ def _loopback(port: int) -> socket.socket:
     return listener
 
 
-def _runtime(folder: Path, listeners: list[socket.socket]) -> Runtime:
+def _runtime(folder: Path, listeners: list[socket.socket], *, foreground: bool) -> Runtime:
     unix = [one for one in listeners if one.family != socket.AF_INET]
     ports = [one.getsockname()[1] for one in listeners if one.family == socket.AF_INET]
     return Runtime(
@@ -189,6 +188,7 @@ def _runtime(folder: Path, listeners: list[socket.socket]) -> Runtime:
         socket=str(folder / _SOCKET) if unix else "",
         port=ports[0] if ports else 0,
         since=datetime.now(UTC).isoformat(timespec="seconds"),
+        foreground=foreground,
     )
 
 

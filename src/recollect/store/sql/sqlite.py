@@ -164,5 +164,8 @@ class Sqlite(Dialect):
                 connection.exec_driver_sql(f"INSERT INTO {name}({name}, rank) VALUES ('integrity-check', 1)")  # noqa: S608 - our own names
             except DatabaseError:
                 return name
-        differs = connection.exec_driver_sql(fts5_schema.LENGTHS_DIFFER).scalar()
+        try:
+            differs = connection.exec_driver_sql(fts5_schema.LENGTHS_DIFFER).scalar()
+        except DatabaseError:
+            return "text_length"
         return "text_length" if differs else ""

@@ -17,7 +17,7 @@ from recollect.domain.search import View
 from recollect.store.sql.tables import memory, store_metadata
 from recollect.store.sql.visibility import namespace_ids, of_session, run_visible, values_of
 from recollect.store.text.bm25 import LONGEST, Holders, best_visible, bm25, counted, numbers, stemmed
-from recollect.store.text.fts5_schema import DELETED_TEXT, INDEXES, LENGTHS
+from recollect.store.text.fts5_schema import DELETED_TEXT, DROPPED, FILLED, INDEXES, SQLITE_SCHEMA, UNLISTED
 from recollect.store.text.index import Term
 from recollect.store.text.spelling import similar
 from recollect.store.text.vocabulary import SqlVocabulary
@@ -135,11 +135,13 @@ class SqliteText(SqlVocabulary):
         with self._database.writing() as connection:
             connection.execute(delete(store_metadata).where(due, store_metadata.c.value == token))
 
-    def _rebuild_index(self, connection: Connection) -> None:
-        for name in INDEXES:
-            connection.execute(text(f"INSERT INTO {name}({name}) VALUES ('rebuild')"))  # noqa: S608 - our own names
-        for statement in ("DELETE FROM text_length", "DELETE FROM text_size", f"INSERT INTO text_length {LENGTHS}"):
-            connection.execute(text(statement))
+    def _drop_index(self, connection: Connection) -> None:
+        for statement in (*UNLISTED, *DROPPED):
+            connection.exec_driver_sql(statement)
+
+    def _make_index(self, connection: Connection) -> None:
+        for statement in (*SQLITE_SCHEMA, *FILLED):
+            connection.exec_driver_sql(statement)
 
     def _merge(self, name: str, pages: int) -> bool:
         with self._database.writing() as connection:

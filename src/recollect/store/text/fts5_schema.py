@@ -6,11 +6,15 @@ How long each text is stands beside its namespace and level, so that bm25 counts
 
 from __future__ import annotations
 
+import re
+
 INDEXES = ("memory_text", "memory_trigram", "word_trigram")
 """The FTS5 tables."""
 DELETED_TEXT = "deleted_text"
 """The entry of the store's metadata that says that they still hold deleted text."""
 
+_PART = re.compile(r"CREATE (?:VIRTUAL )?(VIEW|TABLE|TRIGGER) (\w+)")
+_SHADOWS = ("data", "idx", "docsize", "config")  # the tables in which FTS5 keeps an index
 _COLUMNS = "title, subtitle, content, keywords"
 _NEW = "new.id, new.title, new.subtitle, new.content, new.keywords"
 _OLD = "old.id, old.title, old.subtitle, old.content, old.keywords"
@@ -67,3 +71,24 @@ SQLITE_SCHEMA = (
     BEGIN INSERT INTO word_trigram(word_trigram, rowid, text) VALUES ('delete', old.id, old.text); END""",
 )
 """The statements that make the index."""
+_MADE = [found.groups() for statement in SQLITE_SCHEMA if (found := _PART.match(statement))]
+_SHADOW_TABLES = [f"{name}_{shadow}" for name in INDEXES for shadow in _SHADOWS]
+PARTS = frozenset([*(name for _, name in _MADE), *_SHADOW_TABLES])
+"""The names of all that the statements make."""
+UNLISTED = (
+    "PRAGMA writable_schema = ON",
+    "DELETE FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL TABLE%' AND name IN "
+    f"({', '.join(f'{name!r}' for _, name in _MADE)})",
+    "PRAGMA writable_schema = RESET",
+)
+"""The statements that forget the virtual tables: SQLite opens a table to drop it, and cannot open a damaged table."""
+DROPPED = (
+    *(f"DROP {kind} IF EXISTS {name}" for kind, name in reversed(_MADE)),
+    *(f"DROP TABLE IF EXISTS {name}" for name in _SHADOW_TABLES),
+)
+"""The statements that take the index away, also a part of it."""
+FILLED = (
+    *(f"INSERT INTO {name}({name}) VALUES ('rebuild')" for name in INDEXES),
+    f"INSERT INTO text_length {LENGTHS}",
+)
+"""The statements that fill a new index from the memories and the words."""

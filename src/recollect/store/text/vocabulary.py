@@ -51,17 +51,29 @@ class SqlVocabulary:
         `worded`, when given, says which keywords and words each memory has today; those it was stored with go.
         """
         if worded is not None:
+            self._mend_index()
             self._rewrite_words(worded)
         with self._database.exclusive() as connection:
+            self._drop_index(connection)  # by its triggers a damaged index would refuse what follows
             connection.execute(delete(word))
             counted = word_uses(connection)
             names = ("namespace_id", "sensitivity", "text")
             rows = [dict(zip(names, place, strict=True)) | {"uses": uses} for place, uses in counted.items()]
             insert_all(connection, word, rows)
-            self._rebuild_index(connection)
+            self._make_index(connection)
 
-    def _rebuild_index(self, connection: Connection) -> None:
-        """Build again what the database searches beside the tables of words; nothing, unless a text index says so."""
+    def _mend_index(self) -> None:
+        """Make a damaged index anew, which would refuse writes."""
+        with self._database.exclusive() as connection:
+            if self._database.dialect.text_damage(connection):
+                self._drop_index(connection)
+                self._make_index(connection)
+
+    def _drop_index(self, connection: Connection) -> None:
+        """Take away what the database searches beside the tables of words; nothing, unless a text index says so."""
+
+    def _make_index(self, connection: Connection) -> None:
+        """Make it anew from the memories."""
 
     def _rewrite_words(self, worded: Callable[[Memory], tuple[str, frozenset[str]]]) -> None:
         """Give every memory its keywords and words anew, in short steps so that writers get by."""

@@ -11,13 +11,14 @@ from contextlib import closing
 from functools import cache
 from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from sqlalchemy import Column, Connection, MetaData, PrimaryKeyConstraint, String, Table, inspect, text
 
 from recollect.errors import StoreUnusable
 from recollect.store.sql import tables
 from recollect.store.sql.database import Database
+from recollect.store.text import fts5_schema
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -112,16 +113,29 @@ def revision(database: Database) -> str | None:
         return connection.execute(text("SELECT version_num FROM alembic_version")).scalar()
 
 
-def schema_faults(connection: Connection) -> list[str]:
-    """Say what of an SQLite database's tables, indexes, views and triggers is missing, changed or foreign."""
+class SchemaFault(NamedTuple):
+    """A part of an SQLite database's schema that is missing, changed or foreign."""
+
+    kind: str
+    name: str
+    wrong: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.name} {self.wrong}"
+
+    @property
+    def is_derived(self) -> bool:
+        """Say whether it belongs to the text index, which is made anew from the memories."""
+        return self.name in fts5_schema.PARTS
+
+
+def schema_faults(connection: Connection) -> list[SchemaFault]:
+    """Return what of an SQLite database's tables, indexes, views and triggers is missing, foreign or changed."""
     found, wanted = _schema(connection), _migrated()
-    lacking = [f"{kind} {name} is missing" for kind, name in sorted(wanted.keys() - found.keys())]
-    foreign = [f"{kind} {name} is not ours" for kind, name in sorted(found.keys() - wanted.keys())]
-    changed = [
-        f"{kind} {name} was changed"
-        for kind, name in sorted(wanted.keys() & found.keys())
-        if found[kind, name] != wanted[kind, name]
-    ]
+    lacking = [SchemaFault(*part, "is missing") for part in sorted(wanted.keys() - found.keys())]
+    foreign = [SchemaFault(*part, "is not ours") for part in sorted(found.keys() - wanted.keys())]
+    both = sorted(wanted.keys() & found.keys())
+    changed = [SchemaFault(*part, "was changed") for part in both if found[part] != wanted[part]]
     return [*lacking, *foreign, *changed]
 
 
