@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -19,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
 
+import httpx2
 import jwt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
@@ -31,6 +33,7 @@ LOGIN_CLIENT: Final = "recollect-login"
 BARE_CLIENT: Final = "recollect-bare"
 """A client like that of the page, whose ID tokens name neither a user nor groups: the endpoint of user info does."""
 _PATIENCE: Final = 60.0
+_FIELDS: Final = re.compile(r'name="(csrfmiddlewaretoken)" value="([^"]+)"')
 
 
 def new_key() -> str:
@@ -105,6 +108,31 @@ class OidcProvider:
                 return True
         except urllib.error.URLError:
             return False
+
+
+class Visitor:
+    """A browser at the provider, in which a person logs in when they are asked to."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._client = httpx2.Client()
+
+    def follow(self, address: str) -> str:
+        """Open an address of the provider, log in where it asks for that, and return where it sends the browser."""
+        answer = self._client.get(address)
+        while answer.is_redirect and self._stays(answer):
+            answer = self._client.get(answer.next_request.url)  # type: ignore[union-attr]
+        if answer.is_success:
+            form = {"username": self._name, "password": PASSWORD, **dict(_FIELDS.findall(answer.text))}
+            answer = self._client.post(answer.url, data=form)
+        while answer.is_redirect and self._stays(answer):
+            answer = self._client.get(answer.next_request.url)  # type: ignore[union-attr]
+        assert answer.is_redirect, answer.text
+        return str(answer.headers["location"])
+
+    @staticmethod
+    def _stays(answer: httpx2.Response) -> bool:
+        return answer.next_request is not None and answer.next_request.url.netloc == answer.url.netloc
 
 
 @contextmanager
