@@ -5,7 +5,7 @@ Plain pydantic on purpose: pydantic-settings takes four times as long to import,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
 from urllib.parse import urlsplit
@@ -234,7 +234,7 @@ class Settings(LifecycleSettings):
 
     def __init__(self, **values: Any) -> None:
         told = variables()
-        _refuse_files(told)
+        _refuse_files(told, values)
         found = {name: told[variable(name)] for name in type(self).model_fields if variable(name) in told}
         if "home" in values:
             found.pop("memory_db", None)  # arguments win, and that folder has a database of its own
@@ -350,9 +350,14 @@ def variable(name: str) -> str:
     return f"{PREFIX}{name.upper()}"
 
 
-def _refuse_files(told: Mapping[str, str]) -> None:
-    """Raise `InvalidInput` for a setting in a file that tells nothing: without it another store would be opened."""
+def _refuse_files(told: Mapping[str, str], values: Collection[str]) -> None:
+    """Raise `InvalidInput` for a setting in a file that tells nothing, as another store would be opened without it.
+
+    What stands in `values`, as an argument, is not looked for in a file.
+    """
     for name in Settings.model_fields:
+        if name in values:
+            continue
         if path := told.get(file_variable := variable(name) + IN_FILE):
             why = f"{variable(name)} is set too" if variable(name) in told else f"{path} holds nothing that can be read"
             raise InvalidInput(name, f"Invalid setting {file_variable}: {why}")

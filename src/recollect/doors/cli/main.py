@@ -71,6 +71,9 @@ COMMANDS: Final = {
 }
 """The commands that only run an operation."""
 
+_WITHOUT_TOKEN: Final = frozenset(("login", "logout"))
+"""The commands that find the file of the token themselves, which need not be there yet."""
+
 _SEVERAL: Final = frozenset(("undo", "pin", "unpin", "bury", "unbury", "move", "promote"))
 """Those of them that take several ids."""
 
@@ -114,6 +117,7 @@ def options(
     daemon = False if in_process else None
     given: dict[str, Any] = {"home": home, "user": user, "team": team, "project": project, "daemon": daemon}
     given["url"] = "" if in_process else None
+    given["token"] = "" if ctx.invoked_subcommand in _WITHOUT_TOKEN else None
     ctx.obj = Settings(**{name: value for name, value in given.items() if value is not None})
     ctx.with_resource(calendar.in_zone(calendar.zone_named(ctx.obj.time_zone)))
     if home is not None and ctx.invoked_subcommand in _NEED_STORE and not {"-h", "--help"} & set(terminal.words()):
