@@ -1,4 +1,4 @@
-"""People sign in to a team's server through a real provider: in a browser, from a terminal, and from a client of MCP."""
+"""People sign in to a team's server through a real provider: in a browser, from a terminal, from a client of MCP."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ from headless_browser import CHROMIUM, launched
 from oidc_provider import LOGIN_CLIENT, PAGE_CLIENT, PAGE_SECRET, PASSWORD, OidcProvider, Visitor, running
 from team_process import EXECUTABLE, TeamProcess
 
-DEVICE_CLIENT = "recollect-device"
-
 
 class Place(NamedTuple):
     """A server as a process of its own, with its provider."""
@@ -52,7 +50,6 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         )
         provider.client(PAGE_CLIENT, f"{server.url}/page/sign-in/done", secret=PAGE_SECRET)
         provider.client(LOGIN_CLIENT, "http://127.0.0.1/")
-        provider.client(DEVICE_CLIENT, device=True)
         server.start()
         try:
             yield Place(server, provider)
@@ -77,7 +74,8 @@ def test_a_browser_signs_in(place: Place) -> None:
             page.get_by_role("button", name="Log in").click()
             page.wait_for_url(f"{place.server.url}/page/browse")
             expect(page.get_by_role("heading", level=1)).to_be_visible()
-            assert [cookie["name"] for cookie in context.cookies(f"{place.server.url}/page/")] == ["recollect_page"]
+            kept = {cookie["name"] for cookie in context.cookies(f"{place.server.url}/page/")}
+            assert kept & {"recollect_page", "recollect_sign_in"} == {"recollect_page"}
             context.close()
 
 
@@ -154,14 +152,6 @@ def test_a_person_who_refuses_is_not_signed_in(place: Place, tmp_path: Path) -> 
 
     for follow in (refuse, forge):
         assert terminal.login(follow, "--no-browser")[0] == 10
-    assert not terminal.file.exists()
-
-
-def test_a_server_without_a_provider_says_so(place: Place, tmp_path: Path) -> None:
-    """`login` names the way in that there is."""
-    terminal = Terminal(tmp_path, place.provider.issuer)
-    ended = terminal.run("login", "--no-browser")
-    assert ended.returncode in (10, 14)
     assert not terminal.file.exists()
 
 

@@ -33,7 +33,8 @@ LOGIN_CLIENT: Final = "recollect-login"
 BARE_CLIENT: Final = "recollect-bare"
 """A client like that of the page, whose ID tokens name neither a user nor groups: the endpoint of user info does."""
 _PATIENCE: Final = 60.0
-_FIELDS: Final = re.compile(r'name="(csrfmiddlewaretoken)" value="([^"]+)"')
+_HIDDEN: Final = re.compile(r'<input type="hidden"[^>]*>')
+_ATTRIBUTE: Final = re.compile(r'(name|value)="([^"]*)"')
 
 
 def new_key() -> str:
@@ -118,17 +119,26 @@ class Visitor:
         self._client = httpx2.Client()
 
     def follow(self, address: str) -> str:
-        """Open an address of the provider, log in where it asks for that, and return where it sends the browser."""
+        """Open an address of the provider, log in and consent as asked, and return where it sends the browser."""
         answer = self._client.get(address)
-        while answer.is_redirect and self._stays(answer):
-            answer = self._client.get(answer.next_request.url)  # type: ignore[union-attr]
-        if answer.is_success:
-            form = {"username": self._name, "password": PASSWORD, **dict(_FIELDS.findall(answer.text))}
-            answer = self._client.post(answer.url, data=form)
-        while answer.is_redirect and self._stays(answer):
-            answer = self._client.get(answer.next_request.url)  # type: ignore[union-attr]
-        assert answer.is_redirect, answer.text
+        while not answer.is_redirect or self._stays(answer):
+            if answer.is_redirect:
+                answer = self._client.get(answer.next_request.url)  # type: ignore[union-attr]
+            else:
+                answer = self._submit(answer, username=self._name, password=PASSWORD, allow="Authorize")
         return str(answer.headers["location"])
+
+    def decide(self, address: str, code: str, action: str) -> None:
+        """Log in, type the code of a device, and accept or deny."""
+        self._client.follow_redirects = True
+        asked = self._submit(self._client.get(address), username=self._name, password=PASSWORD)
+        self._submit(self._submit(asked, user_code=code), action=action)
+
+    def _submit(self, page: httpx2.Response, **fields: str) -> httpx2.Response:
+        """Send the form of a page, with what is hidden in it."""
+        assert page.is_success, page.text
+        hidden = [dict(_ATTRIBUTE.findall(each)) for each in _HIDDEN.findall(page.text)]
+        return self._client.post(page.url, data=fields | {each["name"]: each.get("value", "") for each in hidden})
 
     @staticmethod
     def _stays(answer: httpx2.Response) -> bool:
@@ -225,12 +235,15 @@ def _prepare() -> None:
     """Put into this module what Django looks for in it by name: addresses, claims and access tokens."""
     from django.contrib.auth import views
     from django.contrib.auth.models import Group, User
+    from django.db.models.signals import pre_save
     from django.http import HttpRequest, JsonResponse
     from django.urls import include, path
     from django.views.decorators.csrf import csrf_exempt
+    from jwcrypto import jwk
     from oauth2_provider.models import Application
     from oauth2_provider.oauth2_validators import OAuth2Validator
     from oauth2_provider.settings import oauth2_settings
+    from oauth2_provider.views import ConnectDiscoveryInfoView
 
     def about(user: Any) -> dict[str, Any]:
         return {"preferred_username": user.username, "groups": [each.name for each in user.groups.all()]}
@@ -247,8 +260,11 @@ def _prepare() -> None:
         claims = {"iss": oauth2_settings.OIDC_ISS_ENDPOINT, "iat": now, "exp": now + 300, "jti": uuid.uuid4().hex}
         claims |= {"sub": str(request.user.pk), "client_id": request.client.client_id} | about(request.user)
         claims |= {"aud": getattr(request, "resource", None) or request.client.client_id}
-        key = request.client.jwk_key
-        return jwt.encode(claims, oauth2_settings.OIDC_RSA_PRIVATE_KEY, "RS256", {"kid": key.thumbprint()})
+        pem = oauth2_settings.OIDC_RSA_PRIVATE_KEY
+        return jwt.encode(claims, pem, "RS256", {"kid": jwk.JWK.from_pem(pem.encode()).thumbprint()})
+
+    def sign_for_all(instance: Any, **_: Any) -> None:
+        instance.algorithm = instance.algorithm or "RS256"
 
     @csrf_exempt
     def person(request: HttpRequest) -> JsonResponse:
@@ -272,11 +288,20 @@ def _prepare() -> None:
             ),
             redirect_uris=" ".join(asked["redirects"]),
             skip_authorization=True,
-            algorithm="RS256",
         )
         return JsonResponse({})
 
+    pre_save.connect(sign_for_all, Application, weak=False)  # also for clients that register themselves
+
+    class Metadata(ConnectDiscoveryInfoView):  # type: ignore[misc]
+        """The metadata, which in this version of the library lacks the endpoint for codes of devices."""
+
+        def get(self, request: HttpRequest, *arguments: Any, **named: Any) -> JsonResponse:
+            found = json.loads(super().get(request, *arguments, **named).content)
+            return JsonResponse(found | {"device_authorization_endpoint": f"{found['issuer']}/device-authorization/"})
+
     addresses = [
+        path(".well-known/openid-configuration", Metadata.as_view()),
         path("login", views.LoginView.as_view(), name="login"),
         path("control/person", person),
         path("control/client", client),

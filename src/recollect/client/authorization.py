@@ -20,6 +20,7 @@ import httpx2
 from anyio.to_thread import run_sync
 from mcp.client.auth import OAuthClientProvider, OAuthFlowError, OAuthRegistrationError, OAuthTokenError
 from mcp.client.auth.utils import build_oauth_authorization_server_metadata_discovery_urls as metadata_urls
+from mcp.client.auth.utils import issuers_match
 from mcp.shared.auth import (
     AuthorizationCodeResult,
     OAuthClientInformationFull,
@@ -94,9 +95,7 @@ class _Loopback(HTTPServer):
             self.handle_request()
         if "code" not in self.came:
             raise Unauthorized(_NOBODY if self.came else "Nobody signed in within five minutes.")
-        return AuthorizationCodeResult(
-            **{name: self.came[name] for name in ("code", "state", "iss") if name in self.came}
-        )
+        return AuthorizationCodeResult.model_validate(self.came)
 
 
 class _Answer(BaseHTTPRequestHandler):
@@ -159,10 +158,9 @@ class SigningIn:
             redirect_uris=[AnyUrl(loopback.address)],
             token_endpoint_auth_method="none",  # noqa: S106
         )
-        known = OAuthClientInformationFull(client_id=self.client_id, token_endpoint_auth_method="none")  # noqa: S106
-        flow = OAuthClientProvider(
-            self.server.name, about, _Memory(known if self.client_id else None), redirect, callback
-        )
+        known = {"client_id": self.client_id, "token_endpoint_auth_method": "none"}
+        client_info = OAuthClientInformationFull.model_validate(known) if self.client_id else None
+        flow = OAuthClientProvider(self.server.name, about, _Memory(client_info), redirect, callback)
         async with httpx2.AsyncClient(auth=flow, timeout=_SECONDS) as client:
             try:
                 return _issued(await client.post(f"{self.server.name}{_ADD_TOKEN}", json=self._body))
@@ -210,10 +208,9 @@ class SigningIn:
         issuer = str(self.resource.authorization_servers[0])
         for address in reversed(metadata_urls(issuer, issuer)):
             answer = client.get(address)
-            if answer.status_code == httpx2.codes.OK and str(answer.json().get("issuer")).rstrip("/") == issuer.rstrip(
-                "/"
-            ):
-                return dict(answer.json())
+            found = dict(answer.json()) if answer.status_code == httpx2.codes.OK else {}
+            if issuers_match(str(found.get("issuer")), issuer):
+                return found
         raise ServerUnreachable(f"The identity provider {issuer} does not say how people sign in.")
 
     @property

@@ -32,9 +32,7 @@ cli = typer.Typer()
 def login(
     ctx: typer.Context,
     url: Annotated[str, typer.Argument(metavar="URL", help="Address of the server. Default: RECOLLECT_URL.")] = "",
-    no_browser: Annotated[
-        bool, typer.Option("--no-browser", help="Only print the address for a browser here.")
-    ] = False,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Print the address, and open no browser.")] = False,
     device: Annotated[bool, typer.Option("--device", help="Print a code, to be typed in a browser elsewhere.")] = False,
     days: Annotated[float, typer.Option(min=0.01, max=365, metavar="N", help="Days until you sign in again.")] = DAYS,
     as_json: Json = False,
@@ -54,12 +52,8 @@ def login(
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_private(file, f"{issued['token']}\n")
     body = {"user": issued["user"], "url": server, "file": str(file), "expires_at": issued["expires_at"]}
-    show(
-        body,
-        as_json,
-        f"Signed in to {server} as {issued['user']}, until {str(issued['expires_at'])[:10]}.",
-        *_advice(server),
-    )
+    until = f"until {str(issued['expires_at'])[:10]}"
+    show(body, as_json, f"Signed in to {server} as {issued['user']}, {until}.", *_advice(server))
 
 
 @cli.command()
@@ -76,11 +70,11 @@ def logout(ctx: typer.Context, as_json: Json = False) -> None:
 
     try:
         ServerConnection(signed_in).administer("revoke_token", prefix=token[_PREFIX])
-        told = f"Signed out of {signed_in.url}."
+        done = f"Signed out of {signed_in.url}."
     except RecollectError as error:
-        told = f"{error} The file with the token is removed."
+        done = f"{error} The file with the token is removed."
     file.unlink()
-    show({"url": signed_in.url, "file": str(file)}, as_json, told)
+    show({"url": signed_in.url, "file": str(file)}, as_json, done)
 
 
 def token_file() -> Path:

@@ -44,6 +44,9 @@ _NEED_STORE: Final = frozenset(
 )
 """The commands that make no store where a folder is named that holds none."""
 
+_WITHOUT_TOKEN: Final = frozenset(("login", "logout"))
+"""The commands that find the file of the token themselves, which need not be there yet."""
+
 COMMANDS: Final = {
     "timeline": ("get_timeline", "List the latest memories, in the order of their creation."),
     "by-file": ("search_by_file", "List memories of work that read or modified a file."),
@@ -70,9 +73,6 @@ COMMANDS: Final = {
     ),
 }
 """The commands that only run an operation."""
-
-_WITHOUT_TOKEN: Final = frozenset(("login", "logout"))
-"""The commands that find the file of the token themselves, which need not be there yet."""
 
 _SEVERAL: Final = frozenset(("undo", "pin", "unpin", "bury", "unbury", "move", "promote"))
 """Those of them that take several ids."""
