@@ -80,6 +80,19 @@ def test_a_name_is_nobody_elses(office: Office, grace: Person, root: Principal) 
     assert office.written() == before
 
 
+def test_an_admin_links_a_user(office: Office, grace: Person, root: Principal) -> None:
+    """A user who had tokens before then signs in as a person of the provider, and as nobody else."""
+    office.join(root, "grace")
+    where = {"issuer": grace.issuer, "subject": grace.subject}
+    office.do("link_user", root, user="grace", **where)
+    assert office.enter(admit_browser(office.app, grace, RULES)).user == "grace"
+    office.join(root, "hopper")
+    office.do("link_user", root, user="hopper", **where)
+    assert office.enter(admit_browser(office.app, grace, RULES)).user == "hopper"
+    with office.store.database.reading() as connection:
+        assert never_granted(connection) == []
+
+
 def test_the_same_subject_at_another_provider_is_another_person(office: Office, grace: Person) -> None:
     """Only issuer and subject together say who it is."""
     admit_browser(office.app, grace, RULES)

@@ -177,6 +177,12 @@ def serve(port: int) -> None:
             *("django.contrib.auth", "django.contrib.contenttypes", "django.contrib.sessions"),
             *("django.contrib.staticfiles", "oauth2_provider"),
         ],
+        LOGGING={
+            "version": 1,
+            "disable_existing_loggers": False,
+            "handlers": {"log": {"class": "logging.StreamHandler"}},
+            "root": {"handlers": ["log"], "level": "ERROR"},
+        },
         LOGIN_URL="/login",
         MIDDLEWARE=[
             "django.contrib.sessions.middleware.SessionMiddleware",

@@ -61,7 +61,8 @@ def _join(writing: AccountWriting, name: str, person: Person) -> None:
     if writing.user(name) is not None or writing.has_memories(name):
         raise Forbidden(
             f"Sign-in refused: there is a user `{name}` here already, or memories of one, and nothing proves that they "
-            "are yours. An admin of the deployment can link both."
+            "are yours. An admin of the deployment lets you in as that user: "
+            f"`recollect user link {name} --issuer {person.issuer} --subject {person.subject}`."
         )
     writing.add_user(name, admin=False)
     writing.link(name, person.issuer, person.subject)

@@ -179,7 +179,9 @@ class AccountWriting:
         return self._connection.execute(_user_of(issuer, subject)).scalar()
 
     def link(self, user: str, issuer: str, subject: str) -> None:
-        """Let a person of an identity provider be a user here."""
+        """Let a person of an identity provider be a user here, in place of whom they were before."""
+        before = (identity.c.issuer == issuer, identity.c.subject == subject)
+        self._connection.execute(delete(identity).where(*before))
         row = {"issuer": issuer, "subject": subject, "account_id": self._account_id(user), "created_at": self._at}
         self._connection.execute(insert(identity).values(row))
         self._note(ACCOUNTS, "link_identity", user=user, issuer=issuer, subject=subject)
