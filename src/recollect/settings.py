@@ -5,13 +5,14 @@ Plain pydantic on purpose: pydantic-settings takes four times as long to import,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Final
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
+from recollect.domain import group_roles
 from recollect.domain.calendar import machine_zone
 from recollect.domain.enums import OnSecret, Retention
 from recollect.domain.fields import MAX_DAYS, check_zone
@@ -31,7 +32,9 @@ _SERVERS: Final = {
     "chat_url": ("http", "https"),
 }
 
-_NOT_WRITTEN: Final = frozenset(("project", "token", "metrics_token", "chat_key", "embedding_key"))
+_NOT_WRITTEN: Final = frozenset(
+    ("project", "token", "metrics_token", "chat_key", "embedding_key", "oidc_client_secret")
+)
 _OURS_ELSEWHERE = {"RECOLLECT_TEST_POSTGRES_URL"}
 
 _REASONS: Final = {
@@ -175,6 +178,40 @@ class Settings(LifecycleSettings):
     metrics_token: str = Field(
         default="", repr=False, description="Token for `/metrics` alone. Default: that of an admin of the deployment."
     )
+    public_url: str = Field(
+        default="", description="Address by which people reach this server, such as `https://memory.example.com`."
+    )
+    oidc_issuer: str = Field(
+        default="",
+        description="Identity provider by which people sign in: the issuer of its tokens, `https://…`. Default: none.",
+    )
+    oidc_client_id: str = Field(default="", description="Client by which the page signs people in at that provider.")
+    oidc_client_secret: str = Field(
+        default="", repr=False, description="Secret of that client. Default: none, which is a public client."
+    )
+    oidc_login_client_id: str = Field(
+        default="",
+        description="Public client of `recollect login`. Default: that of the page if it has no secret, else none.",
+    )
+    oidc_audiences: str = Field(
+        default="",
+        description="Audiences of access tokens that are taken, separated by spaces. Default: RECOLLECT_PUBLIC_URL, "
+        "also with `/mcp` behind it.",
+    )
+    oidc_scopes: str = Field(default="openid profile", description="Scopes that clients ask that provider for.")
+    oidc_subject_claim: str = Field(
+        default="sub",
+        description="Claim by which a person is known for good, the same for each client; `oid` at Microsoft Entra.",
+    )
+    oidc_name_claim: str = Field(
+        default="preferred_username", description="Claim that holds the name of a user who signs in for the first time."
+    )
+    oidc_groups_claim: str = Field(default="groups", description="Claim that holds the groups of a person.")
+    oidc_groups: str = Field(
+        default="",
+        description='Roles in teams by group, as JSON: `{"engineers": {"crew": "writer"}}`. Default: none; roles '
+        "are then given by hand.",
+    )
     chat_model: str = Field(
         default="",
         description="Language model: `openai:NAME`, `anthropic:NAME`, or a name at the server of RECOLLECT_CHAT_URL. "
@@ -200,7 +237,7 @@ class Settings(LifecycleSettings):
 
     def __init__(self, **values: Any) -> None:
         texts = SettingTexts(values, variables())
-        _refuse_files(texts.variables)
+        _refuse_files(texts.variables, values)
         try:
             super().__init__(**texts.found(type(self).model_fields) | values)
         except ValidationError as error:
@@ -236,6 +273,19 @@ class Settings(LifecycleSettings):
     def _server(cls, url: str, info: ValidationInfo) -> str:
         """Take the address of a team's server, to which a token may be sent."""
         return parse(url, insecure=bool(info.data.get("insecure"))).name if url else ""
+
+    @field_validator("public_url", "oidc_issuer")
+    @classmethod
+    def _of_sign_in(cls, url: str, info: ValidationInfo) -> str:
+        """Take addresses to which and from which credentials may be sent; an issuer is compared letter by letter."""
+        known = parse(url, insecure=bool(info.data.get("insecure"))) if url else None
+        return known.name if known is not None and info.field_name == "public_url" else url
+
+    @field_validator("oidc_groups")
+    @classmethod
+    def _groups(cls, text: str) -> str:
+        group_roles.read(text)
+        return text
 
     @field_validator("token")
     @classmethod
@@ -295,11 +345,18 @@ class Settings(LifecycleSettings):
         return Caller(user=self.user, team=self.team, project=self.project, zone=self.time_zone or machine_zone())
 
 
-def _refuse_files(told: Mapping[str, str]) -> None:
-    """Raise `InvalidInput` for a setting in a file that tells nothing: without it another store would be opened."""
+def _refuse_files(texts: Mapping[str, str], values: Collection[str]) -> None:
+    """Raise `InvalidInput` for a setting in a file that tells nothing, as another store would be opened without it.
+
+    What stands in `values`, as an argument, is not looked for in a file.
+    """
     for name in Settings.model_fields:
-        if path := told.get(file_variable := variable(name) + IN_FILE):
-            why = f"{variable(name)} is set too" if variable(name) in told else f"{path} holds nothing that can be read"
+        if name in values:
+            continue
+        if path := texts.get(file_variable := variable(name) + IN_FILE):
+            why = (
+                f"{variable(name)} is set too" if variable(name) in texts else f"{path} holds nothing that can be read"
+            )
             raise invalid(name, why, file_variable)
 
 

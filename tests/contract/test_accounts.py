@@ -133,6 +133,7 @@ def test_who_administers_nothing_changes_nothing(office: Office, root: Principal
     attempts: dict[str, dict[str, Any]] = {
         "add_user": {"user": "eve", "team": "crew"},
         "invite_user": {"user": "root"},
+        "link_user": {"user": "root", "issuer": "https://idp.example", "subject": "ada"},
         "disable_user": {"user": "root"},
         "enable_user": {"user": "root"},
         "add_team": {"team": "pier"},

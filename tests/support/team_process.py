@@ -38,6 +38,10 @@ class TeamProcess:
         self._options = options
         self._process: subprocess.Popen[bytes] | None = None
 
+    def set(self, **variables: str) -> None:
+        """Set variables, from the next start on."""
+        self._environment |= variables
+
     @property
     def pid(self) -> int:
         """Return the number of the process."""

@@ -27,6 +27,7 @@ from recollect.domain.accounts import (
     GrantTeam,
     InviteUser,
     IssuedToken,
+    LinkUser,
     ListProjects,
     ListTeams,
     ListTokens,
@@ -103,6 +104,15 @@ def enable_user(app: App, request: ChangeUser, principal: Principal) -> Done:
         if _require_user(writing, request.user).disabled_at is not None:
             writing.set_disabled(request.user, disabled=False)
     return Done(f"{request.user} is enabled; `recollect user invite` makes an invitation for a new token.")
+
+
+def link_user(app: App, request: LinkUser, principal: Principal) -> Done:
+    """Let a person of the identity provider sign in as a user who is here, in place of whom they were before."""
+    _require(principal)
+    with app.accounts.changing(principal.user) as writing:
+        _require_user(writing, request.user)
+        writing.link(request.user, request.issuer, request.subject)
+    return Done(f"{request.subject} of {request.issuer} signs in as {request.user}.")
 
 
 def add_team(app: App, request: AddTeam, principal: Principal) -> Done:
@@ -240,7 +250,7 @@ def audit(app: App, request: Audit, principal: Principal) -> AuditPage:
 HANDLERS: Final[dict[str, Callable[[App, Any, Principal], Any]]] = {
     run.__name__: run
     for run in (
-        *(add_user, invite_user, add_team, add_token, accept_invitation, disable_user, enable_user),
+        *(add_user, invite_user, link_user, add_team, add_token, accept_invitation, disable_user, enable_user),
         *(grant_team, revoke_team, add_project, grant_project, revoke_project, revoke_token),
         *(list_users, list_teams, list_projects, list_tokens, audit),
     )

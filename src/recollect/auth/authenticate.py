@@ -7,14 +7,14 @@ from typing import Final
 
 from recollect.app import App
 from recollect.auth.principal import Principal
-from recollect.auth.tokens import has_form, hashed
+from recollect.auth.tokens import has_form, hashed, is_signed
 from recollect.domain.enums import Role
 from recollect.errors import Unauthorized
 from recollect.store.sql.granted_access import Access
 
 _USED_EVERY: Final = timedelta(minutes=1)
 """How exactly it is kept when a token was used last."""
-_INVALID: Final = (
+INVALID: Final = (
     "Invalid token: it is unknown, has expired or was revoked. "
     "An admin can invite you anew with `recollect user invite NAME`."
 )
@@ -39,16 +39,20 @@ def remembered(app: App, bearer: str) -> Principal | None:
 
     The token may have ended since: `authenticate` says so.
     """
-    access = app.accounts.remembered(hashed(bearer)) if has_form(bearer) else None
+    access = app.accounts.remembered(hashed(bearer)) if _may_open(bearer) else None
     return None if access is None or _has_ended(access, app.clock()) else _principal(access)
 
 
 def _known(app: App, bearer: str) -> tuple[Principal, datetime | None]:
     """Return who holds a token, and when it was used last."""
-    access = app.accounts.access(hashed(bearer)) if has_form(bearer) else None
+    access = app.accounts.access(hashed(bearer)) if _may_open(bearer) else None
     if access is None or _has_ended(access, app.clock()):
-        raise Unauthorized(_INVALID)
+        raise Unauthorized(INVALID)
     return _principal(access), access.token.last_used_at
+
+
+def _may_open(bearer: str) -> bool:
+    return has_form(bearer) or is_signed(bearer)
 
 
 def _has_ended(access: Access, now: datetime) -> bool:

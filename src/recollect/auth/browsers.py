@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from recollect.app import App
 from recollect.auth.authenticate import authenticate
-from recollect.auth.tokens import has_form, hashed, new_token
+from recollect.auth.tokens import has_form, hashed, is_signed, new_token
 from recollect.domain.accounts import Token
 from recollect.errors import Forbidden, Unauthorized
 from recollect.store.sql.accounts import OF_BROWSER
@@ -20,7 +20,7 @@ def sign_in(app: App, bearer: str) -> str:
     Any replica knows it. Raises `Unauthorized` for a token that is not valid, `Forbidden` for one that was made so.
     """
     who = authenticate(app, bearer)
-    if who.invitation or of_browser(app, bearer):
+    if who.invitation or is_signed(bearer) or of_browser(app, bearer):
         raise Forbidden("Sign in with a token of yours: an invitation or the token of a browser opens no page.")
     with app.accounts.changing(who.user) as writing:
         own = writing.token(who.token)

@@ -9,6 +9,7 @@ import string
 from typing import Final, NamedTuple
 
 _FORM: Final = re.compile(r"rec_([A-Za-z0-9]{8})_[A-Za-z0-9_-]{43}")
+_SIGNED: Final = re.compile(r"eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 _LETTERS: Final = string.ascii_letters + string.digits
 _SECRET: Final = 32  # random bytes: 256 bits
 
@@ -36,3 +37,8 @@ def hashed(text: str) -> str:
 def has_form(text: str) -> bool:
     """Say whether a text looks like a token of ours."""
     return _FORM.fullmatch(text) is not None
+
+
+def is_signed(text: str) -> bool:
+    """Say whether a text looks like a token that an identity provider has signed: a JWT."""
+    return _SIGNED.fullmatch(text) is not None

@@ -56,6 +56,14 @@ class ChangeUser(Request):
     user: fields.CallerName = Field(description=_WHO)
 
 
+class LinkUser(Request):
+    """A user who is to sign in as a person of the identity provider, in place of whom that person was before."""
+
+    user: fields.CallerName = Field(description=_WHO)
+    issuer: fields.Line = Field(min_length=1, description="Issuer of the provider's tokens, as the server is set to it")
+    subject: fields.Line = Field(min_length=1, description="Name of the provider for that person; a refusal names it")
+
+
 class AddTeam(Request):
     """A new team."""
 

@@ -130,6 +130,7 @@ PARTS: Final = {
 ADMIN: Final = (
     Verb("add_user", accounts.AddUser, accounts.IssuedToken),
     Verb("invite_user", accounts.InviteUser, accounts.IssuedToken, destructive=True),
+    Verb("link_user", accounts.LinkUser, accounts.Done, idempotent=True),
     Verb("add_team", accounts.AddTeam, accounts.Done),
     Verb("add_token", accounts.AddToken, accounts.IssuedToken),
     Verb("accept_invitation", accounts.AcceptInvitation, accounts.IssuedToken),

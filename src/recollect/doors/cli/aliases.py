@@ -23,7 +23,7 @@ NEAREST: Final = {
     **dict.fromkeys(("web", "ui", "open", "browse", "dashboard"), "page"),
     **dict.fromkeys(("clear", "reset", "wipe", "erase"), "forget --where"),
     **dict.fromkeys(("sync", "watch"), "import --watch"),
-    **dict.fromkeys(("login", "auth"), "token accept"),
+    **dict.fromkeys(("signin", "sign-in", "auth"), "login"),
     **{"dump": "export", "quit": "stop", "exit": "stop", "restart": "stop", "logs": "timeline"},
 }
 """What newcomers type that no command does as they may expect."""

@@ -26,7 +26,7 @@ GROUPS: Final = {
     ),
     "In and out": "import export extract",
     "For programs": "mcp serve hook",
-    "Teams": "user team token audit",
+    "Teams": "login logout user team token audit",
 }
 """The commands in the order of the help."""
 
@@ -36,6 +36,7 @@ PARTS: Final = {
     "doctor": "doctor",
     "edit": "edit update",
     "forget": "forget",
+    "login": "login logout",
     "page": "page",
     "review": "inbox withdraw",
     "serve": "mcp serve",
@@ -127,6 +128,8 @@ def _part(name: str) -> typer.Typer:
             from recollect.doors.cli.edit import cli as part
         case "forget":
             from recollect.doors.cli.forget import cli as part
+        case "login":
+            from recollect.doors.cli.login import cli as part
         case "page":
             from recollect.doors.cli.page import cli as part
         case "review":

@@ -31,8 +31,8 @@ IN_DAEMON: Final = frozenset(
 )
 """The commands that only run operations: the daemon runs them, and is started where none is running."""
 HERE: Final = frozenset(
-    "completion doctor extract help hook init install mcp migrate-store reindex restore serve stop uninstall "
-    "version".split()
+    "completion doctor extract help hook init install login logout mcp migrate-store reindex restore serve stop "
+    "uninstall version".split()
 )
 """The commands that need this process. A daemon that is running answers all others, and what is no command; it is not
 started for them."""

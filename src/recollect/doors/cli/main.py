@@ -44,6 +44,9 @@ _NEED_STORE: Final = frozenset(
 )
 """The commands that make no store where a folder is named that holds none."""
 
+_WITHOUT_TOKEN: Final = frozenset(("login", "logout"))
+"""The commands that find the file of the token themselves, which need not be there yet."""
+
 COMMANDS: Final = {
     "timeline": ("get_timeline", "List the latest memories, in the order of their creation."),
     "by-file": ("search_by_file", "List memories of work that read or modified a file."),
@@ -114,6 +117,7 @@ def options(
     daemon = False if in_process else None
     options: dict[str, Any] = {"home": home, "user": user, "team": team, "project": project, "daemon": daemon}
     options["url"] = "" if in_process else None
+    options["token"] = "" if ctx.invoked_subcommand in _WITHOUT_TOKEN else None
     ctx.obj = Settings(**{name: value for name, value in options.items() if value is not None})
     ctx.with_resource(calendar.in_zone(calendar.zone_named(ctx.obj.time_zone)))
     if home is not None and ctx.invoked_subcommand in _NEED_STORE and not {"-h", "--help"} & set(terminal.words()):

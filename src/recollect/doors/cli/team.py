@@ -22,6 +22,7 @@ cli = typer.Typer()
 _COMMANDS: Final = (
     (users, "add", "add_user", "Add a user, and print the invitation that makes their first token."),
     (users, "invite", "invite_user", "Make a new invitation for a user who lost their token; it ends the others."),
+    (users, "link", "link_user", "Let a person of the identity provider sign in as a user who is here already."),
     (users, "list", "list_users", "List users and their roles."),
     (users, "disable", "disable_user", "Block a user: their tokens end, their memories stay."),
     (users, "enable", "enable_user", "Unblock a user; `user invite` gives them a token."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from anyio.to_thread import run_sync
 from starlette.datastructures import QueryParams
@@ -16,6 +16,9 @@ from recollect.doors.http.asker import Asker
 from recollect.doors.http.events import Events
 from recollect.doors.web.entry import Browser, Browsers, check_origin, cookie_of, is_page
 from recollect.errors import InvalidInput, RecollectError, Unauthorized
+
+if TYPE_CHECKING:
+    from recollect.doors.http.sign_in import SignIn
 
 OPEN: Final = frozenset({"/healthz", "/readyz"})
 """The addresses that are answered to anybody."""
@@ -55,6 +58,8 @@ class Access(ABC):
     """The parameters of the address of an event."""
     client: ClassVar[tuple[str, str, dict[str, Any]]]
     """Under what name an event carries the settings of its client, what stands there, and an example."""
+    sign_in: SignIn | None = None
+    """The sign-in through an identity provider, None where the settings name none."""
     administration: ClassVar[dict[str, Callable[..., Any]]] = {}
     """The function that runs each verb of administration that may be asked."""
 
@@ -92,6 +97,10 @@ class Access(ABC):
     def recognized(self, name: str) -> Browser:
         """Return a browser that another process has let in; raise `Unauthorized` for one that nobody knows."""
         raise Unauthorized(f"Nobody let in a browser of this name ({len(name)} characters).")
+
+    def challenge(self, path: str) -> str:
+        """Return how a request for an address may say who sends it, as the header `WWW-Authenticate` names it."""
+        return "Bearer" if self.sign_in is None else self.sign_in.challenge(path)
 
     def left(self, browser: Browser) -> None:
         """Let a browser that signs out be known no more."""

@@ -43,14 +43,19 @@ class _Answer:
 
     request_id: str
     send: Send
+    challenge: str
     status: int = 0
     began: float = field(default_factory=time.perf_counter)
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            message["headers"] = [*message.get("headers", ()), (b"x-request-id", self.request_id.encode())]
+            headers = [(name, self._replaced(name, value)) for name, value in message.get("headers", ())]
+            message["headers"] = [*headers, (b"x-request-id", self.request_id.encode())]
         await self.send(message)
+
+    def _replaced(self, name: bytes, value: bytes) -> bytes:
+        return self.challenge.encode() if name.lower() == b"www-authenticate" else value
 
 
 class Entrance:
@@ -68,7 +73,7 @@ class Entrance:
             return
         headers = dict(scope["headers"])
         label = self._labels.get(PAGE if is_page(scope["path"]) else scope["path"], "other")
-        answer = _Answer(_request_id(headers), send)
+        answer = _Answer(_request_id(headers), send, self._access.challenge(scope["path"]))
         request_id.set(answer.request_id)
         operation.set(label)
         self._access.measures.began()

@@ -22,9 +22,10 @@ from starlette.types import Scope
 
 from recollect.app import App
 from recollect.auth.administration import HANDLERS, administer
-from recollect.auth.authenticate import authenticate, look_again, remembered
+from recollect.auth.authenticate import INVALID, authenticate, look_again, remembered
 from recollect.auth.browsers import of_browser, sign_in
 from recollect.auth.principal import Principal
+from recollect.auth.tokens import is_signed
 from recollect.domain.requests import Caller
 from recollect.domain.verbs import ADMIN, Verb
 from recollect.doors.handlers import perform
@@ -33,6 +34,7 @@ from recollect.doors.http.asker import Asked, Asker, Asking
 from recollect.doors.http.events import Event
 from recollect.doors.http.metrics import CONTENT_TYPE, Metrics, timed
 from recollect.doors.http.openapi import parameter
+from recollect.doors.http.sign_in import SignIn
 from recollect.doors.serializers import wire_bytes
 from recollect.doors.web.entry import Browser
 from recollect.errors import Forbidden, TooManyRequests, Unauthorized
@@ -153,6 +155,7 @@ class TeamAccess(Access):
         super().__init__(watched, self._numbers, lanes=_LANES, workers=settings.concurrent_requests, most=most)
         self.larger["/v1/import_batch"] = _IMPORT_MIB * _MIB
         self._metrics_token = settings.metrics_token
+        self.sign_in = SignIn(app, settings) if settings.oidc_issuer else None
         self._rates = Rates(settings.requests_per_minute)
         self.metrics_text: Callable[[], bytes] = self._numbers.text
         """Returns what `/metrics` answers."""
@@ -161,7 +164,7 @@ class TeamAccess(Access):
     async def admit(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
         """Let a request in that carries a valid token, but for one that asks too often, or is only invited."""
         path = scope["path"]
-        if path in OPEN:
+        if path in OPEN or (self.sign_in is not None and path in self.sign_in.open):
             return
         if await self.admit_browser(scope, headers):
             if (browsing := scope.get("state", {}).get("asker")) is not None:
@@ -203,19 +206,24 @@ class TeamAccess(Access):
         return Browser(partial(self._member, name), {"team": teams[0]} if teams else {}, who.user, name=name)
 
     def _member(self, bearer: str) -> Member:
+        if is_signed(bearer):
+            if self.sign_in is None:
+                raise Unauthorized(INVALID)
+            self.sign_in.admit(bearer)
         return Member(self.app, authenticate(self.app, bearer), bearer)
 
     def routes(self, post: Callable[..., Route]) -> list[Route]:
-        """Return administration and the metrics."""
+        """Return administration, the metrics, and what says how people sign in."""
         administration = (post(f"/v1/admin/{one.name}", partial(_administration, one)) for one in ADMIN)
-        return [*administration, Route(METRICS, self._metrics)]
+        signing_in = self.sign_in.routes() if self.sign_in is not None else []
+        return [*administration, Route(METRICS, self._metrics), *signing_in]
 
     def _admit_metrics(self, bearer: str) -> None:
         """Let in who holds the token for metrics, or that of an admin of the deployment."""
         wanted = self._metrics_token
         if wanted and hmac.compare_digest(bearer.encode(), wanted.encode()):
             return
-        if not authenticate(self.app, bearer).administers():
+        if not self._member(bearer).principal.administers():
             raise Forbidden("You have no right to the metrics: they are for admins of the deployment.")
 
     async def _metrics(self, _: Request) -> Response:

@@ -27,7 +27,8 @@ from recollect.doors.http import server
 from recollect.doors.http.listening import Listening
 from recollect.doors.http.logs import log_to_stderr
 from recollect.errors import InvalidInput, RecollectError, relayed
-from recollect.settings import Settings, variable
+from recollect.setting_texts import variable
+from recollect.settings import Settings
 
 log = logging.getLogger(__name__)
 

@@ -141,7 +141,7 @@ def is_page(path: str) -> bool:
 def own_address(address: str, other: str) -> str:
     """Return an address where it is that of a screen of ours, else the other one: nobody is led elsewhere by a form."""
     path = unquote(address.partition("?")[0])
-    ours = path.startswith(f"{PAGE}/") and not path.startswith(f"{PAGE}/open")
+    ours = path.startswith(f"{PAGE}/") and not path.startswith((f"{PAGE}/open", f"{PAGE}/sign-"))
     leads_away = any(map(_LEADS_AWAY.search, (path, address)))
     return address if ours and address.isprintable() and not leads_away else other
 

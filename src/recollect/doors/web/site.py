@@ -26,7 +26,20 @@ from recollect import __version__
 from recollect.doors.http.access import Access
 from recollect.doors.http.messages import JSON, answered, failed, to_recollect_error
 from recollect.doors.http.peers import is_of_another_user
-from recollect.doors.web import PAGE, actions, checkup, inbox, memories, near, reports, sessions, today, words, zones
+from recollect.doors.web import (
+    PAGE,
+    actions,
+    checkup,
+    inbox,
+    memories,
+    near,
+    provider_entry,
+    reports,
+    sessions,
+    today,
+    words,
+    zones,
+)
 from recollect.doors.web.entry import COOKIE, LIFE, Browser, own_address
 from recollect.doors.web.visit import Done, Shown, Visit
 from recollect.errors import Forbidden, InvalidInput, NotFound, RecollectError, TooLarge, Unauthorized
@@ -103,6 +116,8 @@ class Site:
                 *routes,
                 Route("/open", self._open),
                 Route("/sign-in", self._sign_in, methods=["GET", "POST"]),
+                Route("/sign-in/begin", self._begin_sign_in),
+                Route("/sign-in/done", self._end_sign_in),
                 Route("/sign-out", self._sign_out, methods=["POST"]),
                 Route("/zone", self._zone, methods=["POST"]),
                 Route("/static/{name}", self._file),
@@ -198,7 +213,9 @@ class Site:
             return _secured(failed(error or Unauthorized("Sign in first, or send a token: `Authorization: Bearer …`.")))
         wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         onward = own_address(request.query_params.get("next", wanted if request.method == "GET" else ""), f"{PAGE}/")
-        data = {"error": error, "onward": onward, "team": bool(self._access.administration)}
+        sign_in = self._access.sign_in
+        provider = sign_in.provider_name if sign_in is not None else ""
+        data = {"error": error, "onward": onward, "team": bool(self._access.administration), "provider": provider}
         return self._html(Shown("sign_in.html", data, error.status if error else 401))
 
     async def _open(self, request: Request) -> Response:
@@ -224,6 +241,20 @@ class Site:
         except RecollectError as error:
             return self._please_sign_in(request, error)
         return self._let_in(request, browser, own_address(form.get("next", ""), f"{PAGE}/"))
+
+    async def _begin_sign_in(self, request: Request) -> Response:
+        return _secured(await provider_entry.to_provider(self._access, request))
+
+    async def _end_sign_in(self, request: Request) -> Response:
+        """Let in a browser that comes back from the identity provider."""
+        try:
+            browser, onward = await provider_entry.from_provider(self._access, request)
+            response = self._let_in(request, browser, onward)
+        except RecollectError as error:
+            self._access.measures.refused(error)
+            response = self._please_sign_in(request, error)
+        provider_entry.forget(self._access, response)
+        return response
 
     def _let_in(self, request: Request, browser: Browser, onward: str) -> Response:
         response = RedirectResponse(onward, 303)

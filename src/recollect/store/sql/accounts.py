@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, delete, func, insert, literal, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, literal, or_, select, update
 
 from recollect.domain.accounts import Audit, AuditLine, ProjectSummary, TeamSummary, Token, User
 from recollect.domain.enums import Role, Sensitivity
@@ -18,12 +18,23 @@ from recollect.store.journal import extend
 from recollect.store.sql.account_rows import TOKENS, role_of, token_of, user_of
 from recollect.store.sql.database import Database
 from recollect.store.sql.granted_access import Access, GrantedAccess, raise_version
-from recollect.store.sql.tables import account, journal, membership, project_membership, team, team_project, token
+from recollect.store.sql.tables import (
+    account,
+    identity,
+    journal,
+    membership,
+    project_membership,
+    team,
+    team_project,
+    token,
+)
 
 _BEFORE_ALL: Final = 2**31 - 1
 
 OF_BROWSER: Final = "browser of "
 """The beginning of the label of a browser's token; the prefix of the token that it was made with follows."""
+OF_PROVIDER: Final = "sign-in at "
+"""The beginning of the label of a token that an identity provider has issued; the host of the provider follows."""
 ACCOUNTS = "accounts"
 """The chain of the journal for users and tokens; the chain of a team is for its members and projects."""
 
@@ -59,6 +70,11 @@ class Accounts:
         with self._database.exclusive() as connection:
             yield AccountWriting(connection, actor, self._clock())
             raise_version(connection)
+
+    def user_of(self, issuer: str, subject: str) -> str | None:
+        """Return the name of the user that a person of an identity provider is here, None before they first came."""
+        with self._database.reading() as connection:
+            return connection.execute(_user_of(issuer, subject)).scalar()
 
     def users(self, teams: Sequence[str] | None) -> list[User]:
         """Return all users, or the members of some teams, by their names."""
@@ -158,6 +174,18 @@ class AccountWriting:
         self._connection.execute(insert(account).values(name=name, admin=admin, created_at=self._at))
         self._note(ACCOUNTS, "add_user", user=name, admin=admin)
 
+    def user_of(self, issuer: str, subject: str) -> str | None:
+        """Return the name of the user that a person of an identity provider is here."""
+        return self._connection.execute(_user_of(issuer, subject)).scalar()
+
+    def link(self, user: str, issuer: str, subject: str) -> None:
+        """Let a person of an identity provider be a user here, in place of whom they were before."""
+        before = (identity.c.issuer == issuer, identity.c.subject == subject)
+        self._connection.execute(delete(identity).where(*before))
+        row = {"issuer": issuer, "subject": subject, "account_id": self._account_id(user), "created_at": self._at}
+        self._connection.execute(insert(identity).values(row))
+        self._note(ACCOUNTS, "link_identity", user=user, issuer=issuer, subject=subject)
+
     def set_disabled(self, name: str, *, disabled: bool) -> None:
         """Disable or enable a user."""
         at = self._at if disabled else None
@@ -223,6 +251,15 @@ class AccountWriting:
         found = self._connection.execute(TOKENS.where(token.c.prefix == prefix)).first()
         return None if found is None else token_of(found)
 
+    def has_hash(self, hashed: str) -> bool:
+        """Say whether there is a token with this hash (SHA-256 in hex), valid or not."""
+        return self._connection.execute(select(token.c.id).where(token.c.hash == hashed)).first() is not None
+
+    def forget_expired(self, user: str) -> None:
+        """Remove the tokens of a user that an identity provider has issued and that have expired."""
+        expired = (token.c.account_id == self._account_id(user), token.c.expires_at < self._at)
+        self._connection.execute(delete(token).where(*expired, token.c.label.startswith(OF_PROVIDER, autoescape=True)))
+
     def add_token(self, new: Token, hashed: str) -> None:
         """Write a new token by its hash (SHA-256 in hex)."""
         row = {name: getattr(new, name) for name in ("prefix", "label", "invitation", "created_at", "expires_at")}
@@ -270,6 +307,11 @@ class AccountWriting:
     def _note(self, chain: str, action: str, **changes: Any) -> None:
         told = {name: value for name, value in changes.items() if value is not None}
         extend(self._connection, chain, self._actor, self._at, action, [(None, Sensitivity.PUBLIC, told)])
+
+
+def _user_of(issuer: str, subject: str) -> Select[Any]:
+    query = select(account.c.name).join(identity, identity.c.account_id == account.c.id)
+    return query.where(identity.c.issuer == issuer, identity.c.subject == subject)
 
 
 def registered_projects(connection: Connection, here: ColumnElement[bool] | None) -> list[ProjectSummary]:

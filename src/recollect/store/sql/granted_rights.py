@@ -8,7 +8,7 @@ from sqlalchemy import Connection, func, or_, select
 
 from recollect.domain.enums import Role
 from recollect.store.sql.accounts import ACCOUNTS, registered_projects
-from recollect.store.sql.tables import account, journal, membership, project_membership, team, token
+from recollect.store.sql.tables import account, identity, journal, membership, project_membership, team, token
 
 
 def unknown_roles(connection: Connection) -> int:
@@ -26,6 +26,9 @@ def never_granted(connection: Connection) -> list[str]:
     tokens = select(token.c.prefix, account.c.name, token.c.role).join(account, account.c.id == token.c.account_id)
     there: set[tuple[Any, ...]] = {("user", *one) for one in connection.execute(users)}
     there |= {("role", name, "", user, role) for name, user, role in connection.execute(member)}
+    people = select(identity.c.issuer, identity.c.subject, account.c.name).select_from(identity)
+    people = people.join(account, account.c.id == identity.c.account_id)
+    there |= {("identity", *row) for row in connection.execute(people)}
     there |= {("token", *one) for one in connection.execute(tokens.where(token.c.revoked_at.is_(None)))}
     for one in registered_projects(connection, None):
         there |= {("project", one.team, one.project, one.private)}
@@ -60,6 +63,8 @@ def _granted(connection: Connection) -> set[tuple[Any, ...]]:
                 held.pop(("role", name, project, user), None)
             case "add_token" | "invite_user":
                 held["token", told["prefix"], user] = told.get("role")
+            case "link_identity":
+                held["identity", told["issuer"], told["subject"]] = user
             case "revoke_token":
                 for key in [key for key in held if key[:2] == ("token", told["prefix"])]:
                     del held[key]

@@ -389,6 +389,15 @@ class AccountRow(_Row, table=True):
     disabled_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
 
 
+class IdentityRow(_Row, table=True):
+    """A person as an identity provider knows them, by its address and its name for them, and their user here."""
+
+    issuer: str = Field(primary_key=True, sa_type=Text)
+    subject: str = Field(primary_key=True, sa_type=Text)
+    account_id: int = Field(foreign_key="account.id", index=True)
+    created_at: datetime = Field(sa_type=UtcDateTime)
+
+
 class TeamRow(_Row, table=True):
     """A team of a deployment."""
 
@@ -463,6 +472,7 @@ vector, vector_shadow, outbox = _table(VectorRow), _table(VectorShadowRow), _tab
 word, speaker, journal = _table(WordRow), _table(SpeakerRow), _table(JournalRow)
 request_outcome, store_metadata = _table(RequestOutcomeRow), _table(StoreMetadataRow)
 account, team, membership = _table(AccountRow), _table(TeamRow), _table(MembershipRow)
+identity = _table(IdentityRow)
 team_project, project_membership = _table(TeamProjectRow), _table(ProjectMembershipRow)
 token = _table(TokenRow)
 source_rule, withdrawal = _table(SourceRuleRow), _table(WithdrawalRow)

@@ -1,0 +1,77 @@
+"""From a person whom an identity provider vouches for to a user of this deployment, with a token and roles."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from recollect.app import App
+from recollect.auth.browsers import LIFE
+from recollect.auth.tokens import NewToken, hashed, new_token
+from recollect.domain.accounts import AddUser, Token
+from recollect.domain.enums import OnSecret
+from recollect.domain.group_roles import GroupRoles, roles_by_team
+from recollect.errors import Forbidden
+from recollect.gate import clear
+from recollect.store.sql.accounts import OF_BROWSER, OF_PROVIDER, AccountWriting
+
+if TYPE_CHECKING:
+    from recollect.auth.identity_provider import Person
+
+_DISABLED: Final = "Sign-in refused: this user is disabled here."
+
+
+def admit_bearer(app: App, person: Person, bearer: str, rules: GroupRoles) -> None:
+    """Let an access token of the provider open what its person may, until it expires."""
+    made = NewToken(bearer, new_token().prefix, hashed(bearer))
+    _admit(app, person, rules, made, f"{OF_PROVIDER}{_host(person)}", person.until)
+
+
+def admit_browser(app: App, person: Person, rules: GroupRoles) -> str:
+    """Return a token for the browser in which a person has signed in, for half a day at most."""
+    made = new_token()
+    _admit(app, person, rules, made, f"{OF_BROWSER}{_host(person)}", app.clock() + LIFE)
+    return made.text
+
+
+def _admit(app: App, person: Person, rules: GroupRoles, made: NewToken, label: str, until: datetime) -> None:
+    """Write the token of a person, in one transaction with their user and their roles."""
+    name = app.accounts.user_of(person.issuer, person.subject) or _checked(person.name)
+    with app.accounts.changing(name) as writing:
+        if (known := writing.user_of(person.issuer, person.subject)) is None:
+            _join(writing, name, person)
+        name = known or name
+        user = writing.user(name)
+        if user is None or user.disabled_at is not None:
+            raise Forbidden(_DISABLED)
+        for team, role in roles_by_team(rules, person.groups).items():
+            if role is not None and not writing.has_team(team):
+                writing.add_team(team)
+            if user.teams.get(team) is not role:
+                writing.set_role(team, name, role)
+        writing.forget_expired(name)
+        if not writing.has_hash(made.hashed):
+            now = app.clock()
+            writing.add_token(Token(made.prefix, name, label, now, None, False, until), made.hashed)
+
+
+def _join(writing: AccountWriting, name: str, person: Person) -> None:
+    """Add the user of a person who comes for the first time; raise `Forbidden` where the name is somebody's."""
+    if writing.user(name) is not None or writing.has_memories(name):
+        raise Forbidden(
+            f"Sign-in refused: there is a user `{name}` here already, or memories of one, and nothing proves that they "
+            "are yours. An admin of the deployment lets you in as that user: "
+            f"`recollect user link {name} --issuer {person.issuer} --subject {person.subject}`."
+        )
+    writing.add_user(name, admin=False)
+    writing.link(name, person.issuer, person.subject)
+
+
+def _checked(name: str) -> str:
+    """Return a name as a user may have it; raise `InvalidInput` or `SecretFound` for another."""
+    return clear(AddUser(user=name), OnSecret.BLOCK).value.user
+
+
+def _host(person: Person) -> str:
+    return urlsplit(person.issuer).netloc

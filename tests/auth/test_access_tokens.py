@@ -1,0 +1,202 @@
+"""Access tokens of an identity provider as bearers: which are taken, what they open, and when that ends."""
+
+from __future__ import annotations
+
+import base64
+import hmac
+import json
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jwt
+import pytest
+from cryptography.hazmat.primitives import serialization
+
+from oidc_provider import OidcProvider, new_key
+from recollect import Draft, remember
+from recollect.domain.requests import Caller
+from recollect.errors import InvalidInput
+from team_server import TeamServer
+
+OWN = "http://127.0.0.1:8765"
+
+
+@pytest.fixture
+def token(provider: OidcProvider) -> Callable[..., str]:
+    """Return what makes an access token for a person, with other claims where they are named."""
+
+    def make(name: str = "grace", groups: tuple[str, ...] = ("engineers",), **claims: Any) -> str:
+        usual = {"sub": f"subject of {name}", "aud": f"{OWN}/mcp", "preferred_username": name, "groups": list(groups)}
+        return provider.signed(**(usual | claims))
+
+    return make
+
+
+def test_a_person_is_let_in_with_the_roles_of_their_groups(server: TeamServer, token: Callable[..., str]) -> None:
+    """The first request makes their user; they write in the team of their group, and are in no other."""
+    with server.talking() as talk:
+        grace = token()
+        stored = talk.post("/v1/remember", {"content": "Keel laid on Friday"}, grace)
+        assert stored.status_code == 200, stored.text
+        assert talk.post("/v1/get_memory", {"id": stored.json()["id"]}, "ada").status_code == 200
+        listed = {user["user"]: user for user in talk.post("/v1/admin/list_users", {}, "root").json()["users"]}
+        assert (listed["grace"]["teams"], listed["grace"]["admin"]) == ({"crew": "writer"}, False)
+        assert talk.post("/v1/admin/add_team", {"team": "pirates"}, grace).status_code == 403
+
+
+def test_a_group_that_is_gone_takes_the_team_along(server: TeamServer, token: Callable[..., str]) -> None:
+    """From the next sign-in on nothing of the person opens the team: no older access token, and no token of ours."""
+    with server.talking() as talk:
+        before = token(groups=("leads",))
+        own = talk.post("/v1/admin/add_token", {}, before).json()["token"]
+        project = {"params": {"project": "engine", "team": "crew"}}
+        for each in (before, own):
+            assert talk.post("/v1/recall", {"query": "keel"}, each, **project).status_code == 200
+        after = token(groups=())
+        assert talk.post("/v1/recall", {"query": "keel"}, after, params={}).status_code == 200
+        for each in (before, own, after):
+            assert talk.post("/v1/recall", {"query": "keel"}, each, **project).status_code == 403
+        listed = {user["user"]: user for user in talk.post("/v1/admin/list_users", {}, "root").json()["users"]}
+        assert listed["grace"]["teams"] == {}
+
+
+def test_a_team_that_no_group_rules_is_left_alone(server: TeamServer, token: Callable[..., str]) -> None:
+    """Roles that were given by hand in other teams stay."""
+    with server.talking() as talk:
+        assert talk.post("/v1/recall", {"query": "keel"}, token()).status_code == 200
+        server.administer("add_team", team="sail")
+        server.administer("grant_team", team="sail", user="grace", role="reader")
+        assert talk.post("/v1/recall", {"query": "keel"}, token(groups=()), params={"team": "sail"}).status_code == 200
+
+
+def _text(part: bytes) -> str:
+    return base64.urlsafe_b64encode(part).decode().rstrip("=")
+
+
+def _unsigned(claims: dict[str, Any], header: dict[str, str]) -> str:
+    return f"{_text(json.dumps(header).encode())}.{_text(json.dumps(claims).encode())}"
+
+
+def _signed_by_secret(claims: dict[str, Any], secret: bytes, key_id: str) -> str:
+    body = _unsigned(claims, {"alg": "HS256", "kid": key_id})
+    return f"{body}.{_text(hmac.digest(secret, body.encode(), 'sha256'))}"
+
+
+@pytest.mark.parametrize(
+    "claims",
+    [
+        {"iss": "https://elsewhere.example"},
+        {"aud": "https://elsewhere.example"},
+        {"aud": None},
+        {"sub": None},
+        {"exp": None},
+        {"exp": int(time.time()) - 3_600},
+        {"nbf": int(time.time()) + 3_600},
+        {"iat": int(time.time()) + 3_600},
+        {"preferred_username": None},
+        {"preferred_username": " "},
+        {"key": new_key()},
+    ],
+    ids=lambda claims: " ".join(f"{name} {value}"[:30] for name, value in claims.items()),
+)
+def test_a_token_that_proves_nothing_is_refused(
+    server: TeamServer, token: Callable[..., str], claims: dict[str, Any]
+) -> None:
+    """Issuer, audience, dates, name and signature each count; nothing of such a person is stored."""
+    with server.talking() as talk:
+        answer = talk.post("/v1/recall", {"query": "keel"}, token("mallory", **claims))
+        assert (answer.status_code, answer.json()["error"]) == (401, "Unauthorized")
+        assert "mallory" not in talk.post("/v1/admin/list_users", {}, "root").text
+
+
+def test_a_signature_is_by_a_private_key(server: TeamServer, provider: OidcProvider, token: Callable[..., str]) -> None:
+    """Neither an unsigned token is taken, nor a signature for which the public key would be the shared secret."""
+    claims = jwt.decode(token("mallory"), options={"verify_signature": False})
+    header = jwt.get_unverified_header(token())
+    public = jwt.PyJWKClient(f"{provider.issuer}/.well-known/jwks.json").get_signing_key(header["kid"]).key
+    pem = public.public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+    shared = _signed_by_secret(claims, pem, header["kid"])
+    with server.talking() as talk:
+        none = _unsigned(claims, {"alg": "none", "kid": header["kid"]})
+        for forged in (f"{none}.", f"{none}.e30", shared):
+            assert talk.post("/v1/recall", {"query": "keel"}, forged).status_code == 401
+
+
+def test_the_name_of_another_is_not_taken_over(server: TeamServer, token: Callable[..., str]) -> None:
+    """Whoever is called at the provider as a user, or somebody with memories, is called here already, is refused."""
+    remember(server.app, Draft(content="Mine alone", scope="personal"), Caller(user="hopper", project="engine"))
+    with server.talking() as talk:
+        for name in ("ada", "hopper"):
+            refused = talk.post("/v1/recall", {"query": "mine"}, token(name))
+            assert (refused.status_code, f"`{name}`" in refused.json()["message"]) == (403, True)
+        assert talk.post("/v1/recall", {"query": "keel"}, token()).status_code == 200
+        second = token(sub="another subject with the same name")
+        assert talk.post("/v1/recall", {"query": "keel"}, second).status_code == 403
+
+
+def test_a_person_stays_the_same_under_another_name(server: TeamServer, token: Callable[..., str]) -> None:
+    """The subject says who it is: what the provider calls them later changes no user."""
+    with server.talking() as talk:
+        stored = talk.post("/v1/remember", {"content": "Mine alone", "scope": "personal"}, token()).json()["id"]
+        renamed = token(preferred_username="ada")
+        assert talk.post("/v1/get_memory", {"id": stored}, renamed).status_code == 200
+
+
+def test_a_disabled_user_stays_out(server: TeamServer, token: Callable[..., str]) -> None:
+    """Neither a token from before opens anything, nor a fresh sign-in."""
+    with server.talking() as talk:
+        before = token()
+        assert talk.post("/v1/recall", {"query": "keel"}, before).status_code == 200
+        server.administer("disable_user", user="grace")
+        assert talk.post("/v1/recall", {"query": "keel"}, before).status_code == 401
+        assert talk.post("/v1/recall", {"query": "keel"}, token()).status_code == 403
+
+
+def test_another_key_is_found(server: TeamServer, provider: OidcProvider, token: Callable[..., str]) -> None:
+    """When the provider signs with a new key, that is fetched; what the old one signed is taken no more."""
+    with server.talking() as talk:
+        assert talk.post("/v1/recall", {"query": "keel"}, token()).status_code == 200
+        unused = token()
+        server.access.sign_in._provider._key_client().cooldown_duration = 0  # type: ignore[union-attr]
+        provider.rotate()
+        assert talk.post("/v1/recall", {"query": "keel"}, token()).status_code == 200
+        assert talk.post("/v1/recall", {"query": "keel"}, unused).status_code == 401
+
+
+def test_no_token_is_in_a_log(server: TeamServer, token: Callable[..., str], caplog: pytest.LogCaptureFixture) -> None:
+    """What is logged names the reason of a refusal, and no part of a token."""
+    good, bad = token(), token(aud="https://elsewhere.example")
+    with caplog.at_level(logging.DEBUG), server.talking() as talk:
+        assert talk.post("/v1/recall", {"query": "keel"}, good).status_code == 200
+        assert talk.post("/v1/recall", {"query": "keel"}, bad).status_code == 401
+    assert "InvalidAudienceError" in caplog.text
+    for each in (good, bad):
+        assert each.rpartition(".")[2] not in caplog.text
+
+
+def test_without_a_provider_no_such_token_is_taken(
+    make_server: Callable[..., TeamServer], token: Callable[..., str]
+) -> None:
+    """A server that names no provider refuses them in the words for any other token, also one that it took before."""
+    server = make_server(oidc_issuer="")
+    with server.talking() as talk:
+        refused = talk.post("/v1/recall", {"query": "keel"}, token())
+        assert (refused.status_code, refused.headers["www-authenticate"]) == (401, "Bearer")
+        assert talk.ask("GET", "/.well-known/oauth-protected-resource", "").status_code == 401
+
+
+@pytest.mark.parametrize("name", ["public_url", "oidc_client_id"])
+def test_a_setting_that_is_missing_is_named(make_server: Callable[..., TeamServer], name: str) -> None:
+    """A server does not start with half of what signing in needs."""
+    with pytest.raises(InvalidInput, match=f"RECOLLECT_{name.upper()}"):
+        make_server(**{name: ""})
+
+
+def test_a_provider_that_is_away_is_named(make_server: Callable[..., TeamServer], token: Callable[..., str]) -> None:
+    """Who comes with such a token is told so, and tokens of ours open what they did."""
+    server = make_server(oidc_issuer="http://127.0.0.1:9")
+    with server.talking() as talk:
+        assert talk.post("/v1/recall", {"query": "keel"}, token()).status_code == 503
+        assert talk.post("/v1/recall", {"query": "keel"}, "ada").status_code == 200
