@@ -9,7 +9,7 @@ import pytest
 
 from callers import EVERY_LEVEL, own
 from entries import make_entry
-from recollect.domain.enums import FactType, Sensitivity
+from recollect.domain.enums import Sensitivity
 from recollect.errors import NotFound
 
 HERE = "project:crew/engine"
@@ -141,17 +141,3 @@ def test_a_deleted_memory_is_unseen(store: Any) -> None:
     assert store.sees(store.view()) == set()
     store.clock.pass_days(-10)
     assert store.sees(store.view()) == set()
-
-
-def test_filters_narrow_a_view(store: Any) -> None:
-    """A view with a fact type or a category shows exactly the memories that have both."""
-    ids = {
-        (kind, category): store.add(f"{kind} {category}", fact_type=kind, category=category)
-        for kind in (FactType.DECISION, FactType.FACT)
-        for category in ("ops", "Ops", None)
-    }
-    decisions = store.sees(store.view(fact_type=FactType.DECISION))
-    assert decisions == {one for (kind, _), one in ids.items() if kind is FactType.DECISION}
-    assert store.sees(store.view(category="ops")) == {one for (_, group), one in ids.items() if group == "ops"}
-    assert store.sees(store.view(fact_type=FactType.FACT, category="ops")) == {ids[FactType.FACT, "ops"]}
-    assert store.sees(store.view(category="o%")) == set()

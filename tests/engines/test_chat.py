@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -34,16 +33,6 @@ def server() -> Iterator[ChatServer]:
     with chat_server() as running:
         running.says({"name": "red"})
         yield running
-
-
-@pytest.fixture(params=["sqlite", "postgres"])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    """Return an empty database of either kind."""
-    file = request.param == "sqlite"
-    found = open_file(tmp_path / "memory.db") if file else Database(request.getfixturevalue("postgres_url"))
-    migrate(found)
-    yield found
-    found.close()
 
 
 @pytest.fixture
@@ -215,55 +204,6 @@ def test_a_model_needs_a_server(file: Database, clock: Clock) -> None:
     assert open_chat("", "", "", ledger, seconds=1, retries=0) is None
     with pytest.raises(InvalidInput, match="RECOLLECT_CHAT_URL"):
         open_chat("tiny", "", "", ledger, seconds=1, retries=0)
-
-
-def test_the_budget_outlives_a_process(database: Database, clock: Clock) -> None:
-    """Two ledgers of one database share the hour and the day, and each begins anew at its own time."""
-    one, two = (SqlTokenLedger(database, clock, 100, 150) for _ in range(2))
-    first = one.reserve(60)
-    assert first is not None
-    assert two.reserve(41) is None
-    one.settle(first, 20)
-    assert two.reserve(80) is not None
-    clock.now += timedelta(hours=1)
-    assert one.reserve(51) is None, "the day has 50 left"
-    assert one.reserve(50) is not None
-    clock.now += timedelta(days=1)
-    assert two.reserve(100) is not None
-
-
-def test_what_is_settled_late_counts_where_it_was_reserved(database: Database, clock: Clock) -> None:
-    """An answer after the hour frees nothing of the next hour, and what a server tells beyond the bound counts."""
-    ledger = SqlTokenLedger(database, clock, 100, 1_000)
-    late = ledger.reserve(80)
-    assert late is not None
-    clock.now += timedelta(hours=1)
-    ledger.settle(late, 10)
-    assert (ledger.used().hour, ledger.used().day) == (0, 10)
-    over = ledger.reserve(10)
-    assert over is not None
-    ledger.settle(over, 100)
-    assert ledger.reserve(1) is None
-
-
-def test_a_clock_that_goes_back_gives_no_tokens(database: Database, clock: Clock) -> None:
-    """The hour that was reached stays the present one."""
-    ledger = SqlTokenLedger(database, clock, 100, 100)
-    assert ledger.reserve(100) is not None
-    clock.now -= timedelta(days=1)
-    assert ledger.reserve(1) is None
-
-
-def test_many_at_once_stay_within_the_budget(database: Database, clock: Clock) -> None:
-    """Threads that reserve at the same time get no more together than there is."""
-    ledger = SqlTokenLedger(database, clock, 100, 100)
-    got: list[object] = []
-    threads = [threading.Thread(target=lambda: got.append(ledger.reserve(30))) for _ in range(8)]
-    for one in threads:
-        one.start()
-    for one in threads:
-        one.join()
-    assert sum(one is not None for one in got) == 3
 
 
 def test_a_key_stays_with_its_owner() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -12,7 +12,6 @@ from test_without_model import cold
 
 from callers import ADA
 from recollect import App, Caller, Draft, Query, Settings, recall, remember
-from recollect.domain.results import found_message
 from stores import open_app
 
 pytestmark = pytest.mark.slow
@@ -153,24 +152,3 @@ def test_words_find_what_waits_for_the_model(open_store: Callable[..., App]) -> 
         assert contents(app, "certifcate", min_score=0.0, limit=1, **asked) == [RARE[1]]
         assert set(contents(app, "zebras", min_score=0.0, **asked)) == set(RARE)
         assert contents(app, "zebras", **asked) == []
-
-
-def test_what_happened_is_told_from_what_was_stored(open_store: Callable[..., App], clock: Any) -> None:
-    """`since` and `until` go by when the thing happened; where nobody said so, by when it was stored."""
-    app = open_store()
-    remember(
-        app, Draft(content="We chose the blue logo", key="told later", observed_at=clock.now - timedelta(days=90)), ADA
-    )
-    remember(app, Draft(content="We chose the green logo", key="told at once"), ADA)
-
-    def keys(**asked: Any) -> list[str | None]:
-        return [hit.memory.key for hit in recall(app, Query(query="which logo did we choose?", **asked), ADA).hits]
-
-    day = clock.now.date()
-    assert set(keys()) == {"told later", "told at once"}
-    assert keys(since=day) == ["told at once"]
-    assert keys(until=day - timedelta(days=1)) == ["told later"]
-    assert set(keys(until=day)) == {"told later", "told at once"}
-    assert keys(since=clock.now, until=clock.now) == ["told at once"]
-    assert keys(since=clock.now + timedelta(microseconds=1)) == []
-    assert recall(app, Query(query="logo", since="2999-01-01"), ADA).message == found_message(0)

@@ -140,18 +140,6 @@ def shown(recalled: Recalled) -> set[int]:
     return {hit.memory.id for hit in recalled.hits}
 
 
-def test_with_room_everything_is_shown_whole(zoo: App) -> None:
-    """Where the budget is ample, each match is listed and shown whole, and nothing is omitted."""
-    recalled = recall(zoo, Query(query=QUERY, max_tokens=MAX_TOKENS, limit=100), ADA)
-    body = recalled.public()
-    assert (body["omitted"], body["unlisted"]) == (0, 0)
-    assert [one["id"] for one in body["details"]] == [one.partition(":")[0] for one in body["index"]]
-    contents = {hit.memory.key: hit.text for hit in recalled.hits if hit.memory.key != "coffee"}
-    assert {**CONTENTS, **SMALL}.items() >= contents.items()
-    assert len(contents) > 20
-    assert all(hit.text == hit.memory.content for hit in recalled.hits)
-
-
 def test_a_book_is_shown_as_deep_as_fits(app: App) -> None:
     """All of a long memory where it fits, else the passage that answers, else nothing but its line."""
     remember(app, Draft(content=CONTENTS["book"], key="book"), ADA)
@@ -175,21 +163,6 @@ def test_a_long_memory_is_quoted_where_it_answers(app: App) -> None:
     assert hit.detail()["passage"] == hit.text
     (whole,) = recall(app, Query(query=query, max_tokens=4_000), ADA).hits
     assert whole.layer is Layer.CONTENT
-
-
-def test_a_small_one_is_shown_where_a_better_one_does_not_fit(app: App) -> None:
-    """What is too long for the budget does not keep a later, shorter match from being shown."""
-    long = "The quokka mascot. " + "Much is to be said of the quokka mascot and of each of its habits. " * 90
-    remember(app, Draft(content=long, overview=long, key="long", importance=1.0), ADA)
-    remember(app, Draft(content="Our quokka mascot is named Zerline.", key="short", importance=0.0), ADA)
-    question = "habits of the quokka mascot"
-    recalled = recall(app, Query(query=question, max_tokens=180), ADA)
-    body = recalled.public()
-    assert [hit.memory.key for hit in recall(app, Query(query=question), ADA).hits] == [
-        "long",
-        "short",
-    ]
-    assert ([one["key"] for one in body["details"]], body["omitted"]) == (["short"], 1)
 
 
 @pytest.mark.parametrize(
@@ -262,12 +235,6 @@ def test_only_details_count_as_recalled(settings: Settings) -> None:
         assert {str(line.id) for line in recalled.index.lines} == {short, long}
         assert get_memory(app, Get(id=short), ADA).recalled_count == 1
         assert get_memory(app, Get(id=long), ADA).recalled_count == 0
-
-
-def test_the_same_question_has_the_same_answer(zoo: App) -> None:
-    """Asking twice within the same budget gives the same text."""
-    query = Query(query=QUERY, max_tokens=1500)
-    assert printed(recall(zoo, query, ADA)) == printed(recall(zoo, query, ADA))
 
 
 def test_the_answer_survives_the_way_through_the_daemon(zoo: App) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -73,16 +73,10 @@ class Shelf:
         return LateInteraction(cosine, max(map(np.mean, scaled)), max(float(one @ np.array(weights)) for one in scaled))
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def shelf(request: pytest.FixtureRequest, tmp_path: Path, migrated: Path, clock: Any) -> Iterator[Shelf]:
+@pytest.fixture
+def shelf(database: Database, tmp_path: Path, clock: Any) -> Shelf:
     """Return an empty shelf on each kind of database."""
-    if request.param == "sqlite":
-        lay(migrated, tmp_path)
-        database = open_file(tmp_path / "memory.db")
-    else:
-        database = Database(request.getfixturevalue("migrated_postgres_url"))
-    yield Shelf(database, tmp_path, clock)
-    database.close()
+    return Shelf(database, tmp_path, clock)
 
 
 def same(found: dict[int, LateInteraction], expected: dict[int, LateInteraction]) -> bool:
