@@ -196,7 +196,7 @@ def one_of(choices: Iterable[StrEnum]) -> str:
     return f"Must be {', '.join(names[:-1])}{',' * (len(names) > 2)} or {names[-1]}"
 
 
-def unknown(what: str, name: str, known: Collection[str]) -> str:
+def unknown_name(what: str, name: str, known: Collection[str]) -> str:
     """Say that there is nothing of that name, which is meant perhaps, and what there is."""
     near = [f"`{match}`" for match in get_close_matches(name, known)]
     meant = f" Did you mean {' or '.join(near)}?" if near else ""
@@ -298,7 +298,7 @@ def explain(error: ValidationError, fields: Mapping[str, FieldInfo]) -> InvalidI
     if kind == "missing":
         return InvalidInput(name, f"Missing {name}: `{name}` is required")
     if kind == "extra_forbidden":
-        return InvalidInput(name, unknown("parameter", name, fields))
+        return InvalidInput(name, unknown_name("parameter", name, fields))
     if kind == "string_unicode":
         return InvalidInput(name, f"Invalid {name}: Contains a lone surrogate, which is not text")
     if kind in _TOO_LONG:

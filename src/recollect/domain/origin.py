@@ -195,7 +195,7 @@ def read_also(came_from: str, place: str) -> str:
     return _THEN.join(places)
 
 
-def least(origins: Iterable[Origin]) -> Origin:
+def least_trusted(origins: Iterable[Origin]) -> Origin:
     """Return the origin with the least authority and trust: what is made of several has no more."""
     return min(origins, key=lambda origin: (origin.authority, MOST_TRUST[origin.said_by]))
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 from pydantic.fields import FieldInfo
 
 from recollect.domain import accounts, compact, lifecycle, requests, results, review, transfer
-from recollect.domain.fields import Request, unknown
+from recollect.domain.fields import Request, unknown_name
 from recollect.errors import InvalidInput
 
 
@@ -41,7 +41,7 @@ class Verb:
         if name := next((field for field in names if field not in self.fields), ""):
             if name in self.request.model_fields:
                 raise InvalidInput(name, f"Invalid {name}: It cannot be given; the store knows how a memory came in")
-            raise InvalidInput(name, unknown("parameter", name, self.fields))
+            raise InvalidInput(name, unknown_name("parameter", name, self.fields))
 
 
 VERBS: Final = (

@@ -165,7 +165,7 @@ class PydanticAiChat:
         """
         reserved = reserve(self._ledger, instructions, prompt, most)
         try:
-            response = asyncio.run(_asked(self._server, instructions, prompt, most, ends - time.monotonic()))
+            response = asyncio.run(_ask_server(self._server, instructions, prompt, most, ends - time.monotonic()))
         except ModelUnusable:
             self._rests_until = time.monotonic() + _RESTING
             raise
@@ -229,7 +229,7 @@ def _load(server: ChatServer) -> None:
         import pydantic_ai.models.openai  # noqa: F401 - it is used below
 
 
-async def _asked(server: ChatServer, instructions: str, prompt: str, most: int, seconds: float) -> ModelResponse:
+async def _ask_server(server: ChatServer, instructions: str, prompt: str, most: int, seconds: float) -> ModelResponse:
     """Return what the server answers within some seconds; raise `ModelUnusable` for everything else."""
     from pydantic_ai.direct import model_request
     from pydantic_ai.exceptions import AgentRunError, UserError

@@ -116,7 +116,7 @@ def accepted(value: Value | None, name: Label, level: Level, in_code: bool = Tru
     if name.text in ("pw", "p/w") and in_code and pattern("identifier").fullmatch(text):
         return strong and heuristics.weak(text)
     if level <= Level.NEAR:
-        return (heuristics.beside if level is Level.NEAR else heuristics.stands_out)(text)
+        return (heuristics.adjacent_password if level is Level.NEAR else heuristics.stands_out)(text)
     if heuristics.weak(text) or heuristics.phrase(text, 3):
         return True
     return heuristics.password(text) and not joined and not (named and level is Level.SAID)

@@ -81,7 +81,7 @@ def offer(context: Context[StartSession]) -> tuple[str, str]:
     return "", ""
 
 
-def offered(context: Context[NoteShown]) -> None:
+def note_offered(context: Context[NoteShown]) -> None:
     """Note that the offer has reached the agent, so that it is not made again."""
     session = context.app.sessions.find(context.caller, context.event.offered)
     if session is not None:

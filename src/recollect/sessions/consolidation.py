@@ -71,14 +71,14 @@ def consolidated(
     accesses = max(memory.accesses, counted)
     boost = BOOST * (math.log1p(accesses) - math.log1p(counted))
     since = max(used_at, mark.at) if mark else used_at
-    faded = decay * decay_rate(memory) * _passed(since, now, days)
+    faded = decay * decay_rate(memory) * _days_passed(since, now, days)
     importance = max(min(memory.importance + boost, 1.0) - faded, 0.0)
-    evicted = not memory.replaced and importance < EVICTED_BELOW and _passed(used_at, now, days) >= UNUSED / _DAY
+    evicted = not memory.replaced and importance < EVICTED_BELOW and _days_passed(used_at, now, days) >= UNUSED / _DAY
     slight = not evicted and _slight(importance - memory.importance)
     return Consolidated(importance, Mark(max(now, mark.at) if mark else now, accesses), evicted, slight)
 
 
-def _passed(since: datetime, now: datetime, days: Sequence[date] | None) -> float:
+def _days_passed(since: datetime, now: datetime, days: Sequence[date] | None) -> float:
     """Return how many days have passed, at most as many as there are later `days`."""
     passed = max((now - since) / _DAY, 0.0)
     return passed if days is None else min(passed, len(days) - bisect_right(days, since.date()))
@@ -124,19 +124,19 @@ def consolidate(app: App, caller: Caller, settings: LifecycleSettings) -> Faded:
         with app.records.writing(namespace, caller.user) as transaction:
             days = transaction.note_session_day(today)
     known = app.records.consolidation.aging(namespace, settings.fading)
-    due = _due(app, known, decay, days)
+    due = _due_changes(app, known, decay, days)
     changed = hidden = 0
     for batch in _batches([memory.id for memory, done in due if done.importance != memory.importance], _BATCH):
         with app.records.writing(namespace, caller.user) as transaction:
-            found = _due(app, transaction.aging(batch), decay, days)
+            found = _due_changes(app, transaction.aging(batch), decay, days)
             transaction.consolidate([(memory, done.importance, done.mark) for memory, done in found])
             changed += len(found)
     captured = known if settings.fading == CAPTURED else app.records.consolidation.aging(namespace, CAPTURED)
-    beyond = _beyond(captured, settings.max_captured)
+    beyond = _over_limit(captured, settings.max_captured)
     going = dict.fromkeys([memory.id for memory, done in due if done.evicted] + beyond)
     for batch in _batches(list(going)[:_MOST_EVICTED], _EVICTED):
         with app.records.writing(namespace, caller.user) as transaction:
-            found = _due(app, transaction.aging(batch), decay, days)
+            found = _due_changes(app, transaction.aging(batch), decay, days)
             unused = {memory.id for memory, done in found if done.evicted}
             hidden += sum(transaction.hide(number, _EVICT) for number in batch if number in unused or number in beyond)
     if hidden:
@@ -145,7 +145,7 @@ def consolidate(app: App, caller: Caller, settings: LifecycleSettings) -> Faded:
     return Faded(len(known), changed, hidden)
 
 
-def _beyond(captured: Sequence[AgingMemory], most: int) -> list[int]:
+def _over_limit(captured: Sequence[AgingMemory], most: int) -> list[int]:
     """Return what is beyond `most` memories (0: nothing): what was replaced, then the least used, oldest, slightest."""
     order = sorted(
         captured,
@@ -158,7 +158,7 @@ def _batches(ids: Sequence[int], size: int) -> Iterator[Sequence[int]]:
     return (ids[start : start + size] for start in range(0, len(ids), size))
 
 
-def _due(
+def _due_changes(
     app: App, memories: Sequence[AgingMemory], decay: float, days: Sequence[date]
 ) -> list[tuple[AgingMemory, Consolidated]]:
     """Return the changes of these memories that are worth writing."""

@@ -41,9 +41,9 @@ def inject(context: Context[SubmitPrompt]) -> Injection | None:
     index = _index(context) if context.state.owes_index else None
     if prompted(context.event.prompt, typed=context.event.typed).origin is not Origin.PROMPT:
         return index
-    known = _known(context) | dict.fromkeys(map(int, index.whole_ids if index else ()), context.at)
+    known = _already_shown(context) | dict.fromkeys(map(int, index.whole_ids if index else ()), context.at)
     found = sure_matches(context.app, context.event.prompt, context.caller, known)
-    shown = _shown(context, _balanced(context, found))
+    shown = _memory_block(context, _across_scales(context, found))
     return _joined(index, shown) if index and shown else index or shown
 
 
@@ -71,20 +71,20 @@ def inject_after_tool(context: Context[UseTool]) -> Injection | None:
     """Return the memories whose moment it is, and what was learnt of the same failure."""
     if not _injects(context):
         return None
-    event, failed = context.event, failing(context.event)
+    event, failed = context.event, failure_text(context.event)
     failed_now = event.failed or bool(failed)
     due = moment.reminder(
         context, moment.fitting(context.app, event, context.caller, _reminded(context), failed=failed_now)
     )
     if not failed:
         return due
-    known = _known(context) | dict.fromkeys(map(int, due.memory_ids if due else ()), context.at)
+    known = _already_shown(context) | dict.fromkeys(map(int, due.memory_ids if due else ()), context.at)
     found = sure_matches(context.app, failed, context.caller, known)
-    learnt = _shown(context, found[: min(_AFTER_FAILURE, context.settings.max_inject_count)])
+    learnt = _memory_block(context, found[: min(_AFTER_FAILURE, context.settings.max_inject_count)])
     return _joined(due, learnt) if due and learnt else due or learnt
 
 
-def failing(event: UseTool) -> str:
+def failure_text(event: UseTool) -> str:
     """Return how a command failed, in its own words; empty where it did not."""
     call = used(event.tool, event.input, event.output, failed=event.failed)
     return failure_of(call) if call.origin is Origin.COMMAND else ""
@@ -129,7 +129,7 @@ def note_delivered(context: Context[NoteShown]) -> None:
     if event.index:
         context.update(owes_index=False)
     if event.offered:
-        ask.offered(context)
+        ask.note_offered(context)
     if event.ask:
         return
     view = unfiltered(context.app, Draft(content="-"), context.caller)
@@ -152,7 +152,7 @@ def _reminded(context: Context[Any]) -> dict[int, datetime]:
     return {memory_id: shown_at.get(memory_id, context.at) for memory_id in context.state.reminded}
 
 
-def _known(context: Context[Any]) -> dict[int, datetime]:
+def _already_shown(context: Context[Any]) -> dict[int, datetime]:
     """Return what the agent has in front of it: what it was shown, and when, and what was kept of this session."""
     shown_at = context.state.shown_at
     kept = {*context.state.kept} - {*context.state.forgotten}
@@ -161,7 +161,7 @@ def _known(context: Context[Any]) -> dict[int, datetime]:
     )
 
 
-def _shown(context: Context[Any], found: Sequence[Memory]) -> Injection | None:
+def _memory_block(context: Context[Any], found: Sequence[Memory]) -> Injection | None:
     """Return the block of memories within the budget."""
     count = context.app.embedder.counter() or estimate
     text, ids = memory_context(found, context.settings.token_budget, count)
@@ -171,7 +171,7 @@ def _shown(context: Context[Any], found: Sequence[Memory]) -> Injection | None:
     return Injection(text, shown, whole_ids=shown)
 
 
-def _balanced(context: Context[SubmitPrompt], found: list[Memory]) -> list[Memory]:
+def _across_scales(context: Context[SubmitPrompt], found: list[Memory]) -> list[Memory]:
     """Return as many memories as there are places, of all temporal scales where that capability is there."""
     places = context.settings.max_inject_count
     if not context.has("memory.temporal") or len(found) <= places:

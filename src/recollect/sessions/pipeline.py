@@ -34,7 +34,7 @@ from recollect.prompt.neutral import neutral
 from recollect.search.other_projects import counts_of
 from recollect.sessions import ask, capture, compression, consolidation, moment, segmentation
 from recollect.sessions.inject import (
-    failing,
+    failure_text,
     inject,
     inject_after_tool,
     inject_at_start,
@@ -171,7 +171,7 @@ def answer_before_tool(app: App, request: BeforeTool, caller: Caller) -> Injecti
 def answer_tool(app: App, request: UseTool, caller: Caller) -> Injection:
     """Return the memories whose moment it is, and what was learnt of a failure that a tool reports."""
     request = request.model_copy(update={"output": _ends_of(request.output)})
-    due = failing(request) or any(moment.fitting(app, request, caller, failed=request.failed))
+    due = failure_text(request) or any(moment.fitting(app, request, caller, failed=request.failed))
     return _injection(*passed(app, request, caller, _stages(answering=True))) if due else Injection()
 
 

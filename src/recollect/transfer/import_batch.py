@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from recollect.app import App
 from recollect.domain.enums import Scope, Sensitivity, owned
-from recollect.domain.origin import least
+from recollect.domain.origin import least_trusted
 from recollect.domain.requests import Caller
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.domain.transfer import (
@@ -214,5 +214,5 @@ class _Batch:
             valid_from=fact.valid_from or fact.created_at or now,
             at=now,
             author=self._caller.user,
-            stamp=least([origin_of(fact), *([source.stamp] if source else [])]),
+            stamp=least_trusted([origin_of(fact), *([source.stamp] if source else [])]),
         )

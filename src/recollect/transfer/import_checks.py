@@ -35,7 +35,7 @@ _MOST_TAGS: Final = 198  # beside those two
 
 @dataclass(frozen=True, slots=True)
 class CheckedMemory:
-    """A memory out of a file that the gate let pass, and the namespace it goes to; `said` is what the file says.
+    """A memory out of a file that the gate let pass, and the namespace it goes to; `original` is the record as the file has it.
 
     That may claim another author and any trust, what is written does not. `place` is its place in the batch.
     """
@@ -44,7 +44,7 @@ class CheckedMemory:
     namespace: str
     cleared: Cleared[MemoryRecord]
     content_hash: str
-    said: MemoryRecord
+    original: MemoryRecord
     former_key: str | None = None
     former_hash: str | None = None
 

@@ -257,7 +257,7 @@ class Import:
         """Return what a dry run would have stored before and these repeat: it stores nothing, so that goes first."""
         if not self.dry_run:
             return []
-        return [entry for entry in waiting if _mark(entry.item) in self._sent]
+        return [entry for entry in waiting if _digest_of_item(entry.item) in self._sent]
 
     def _ask(self, **parts: Any) -> Imported:
         return self._send(ImportBatch(**parts, **self._options | self._let_in))
@@ -269,7 +269,7 @@ class Import:
             if outcome:
                 entry.file.counts[outcome] += 1
             if self.dry_run and outcome in _WRITTEN:
-                self._sent.add(_mark(entry.item))
+                self._sent.add(_digest_of_item(entry.item))
         for problem in done.problems:
             files[problem.where].tell([problem])
         for file in files.values():
@@ -299,7 +299,7 @@ def _id(value: object) -> int:
     return value if type(value) is int else 0
 
 
-def _mark(item: ImportItem) -> bytes:
+def _digest_of_item(item: ImportItem) -> bytes:
     """Return what is the same for all items that a store takes for the same."""
     values = [item.fields.get(name) for name in _COMPARED[item.kind]]
     texts = [fold_part(part) if item.kind is ItemKind.FACT and isinstance(part, str) else str(part) for part in values]

@@ -122,7 +122,7 @@ class NamespaceImport:
         if self.in_step and by_key and old.deleted_at is not None and old.merged_into is None:
             hidden, passed = False, True
         newer_here = record.updated_at is not None and old.updated_at > record.updated_at
-        if not may_change or hidden or not (passed or (not newer_here and _differs(memory, old))):
+        if not may_change or hidden or not (passed or (not newer_here and _differs_from_stored(memory, old))):
             self._leave(memory, old)
             return
         if outranks(old, origin_of(record)):
@@ -205,12 +205,12 @@ def _same_text(memory: CheckedMemory, old: Memory) -> bool:
     return memory.content_hash == old.content_hash or shown
 
 
-def _differs(memory: CheckedMemory, old: Memory) -> bool:
+def _differs_from_stored(memory: CheckedMemory, old: Memory) -> bool:
     """Say whether the file says anything else than what is stored; an export of ours says all there is to say.
 
     Where it names the author that is stored here, it is taken at its word.
     """
-    record = memory.said if memory.said.author == old.author else memory.record
+    record = memory.original if memory.original.author == old.author else memory.record
     compared = record.model_fields_set & _COMPARED
     # a text that says nothing and one that is absent are the same here
     other = any((getattr(record, name) or None) != (getattr(old, name) or None) for name in compared)

@@ -104,7 +104,7 @@ def without_markup(heading: str) -> str:
     return " ".join(words.split()) or heading
 
 
-def cut(text: str, most: int) -> Iterator[str]:
+def cut_text(text: str, most: int) -> Iterator[str]:
     """Cut a text into parts of at most `most` characters: between paragraphs, else lines, else anywhere."""
     while len(text) > most:
         ends = (text.rfind(gap, 1, most) for gap in ("\n\n", "\n"))

@@ -37,10 +37,10 @@ class Change(NamedTuple):
 
     sign: str
     note: str
-    told: str
+    detail: str
 
     def __str__(self) -> str:
-        return f"{self.sign} {self.note}  {self.told}".rstrip()
+        return f"{self.sign} {self.note}  {self.detail}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +87,9 @@ class Vault:
             if note.why or done is None:
                 yield Change("!", prefix, note.why)
             elif name in moved:
-                yield Change(">", prefix, f"was {self._base}/{moved[name]}; {_told(done)}")
+                yield Change(">", prefix, f"was {self._base}/{moved[name]}; {_change_text(done)}")
             else:
-                yield Change("~" if known and not known.why else "+", prefix, _told(done))
+                yield Change("~" if known and not known.why else "+", prefix, _change_text(done))
             self._notes[name] = note
         for name in gone:
             del self._notes[name]
@@ -209,7 +209,7 @@ def _with_former_key(item: ImportItem, moved: Mapping[str, str]) -> ImportItem:
     return item.model_copy(update={"former_key": moved[prefix] + key.removeprefix(prefix)})
 
 
-def _told(done: FileImport) -> str:
+def _change_text(done: FileImport) -> str:
     counts = [f"{count} {name}" for name, count in done.counts.items() if count]
     return "; ".join([", ".join(counts) or "nothing new", *(problem.why for problem in done.problems)])
 

@@ -78,7 +78,7 @@ def with_hooks(text: str, form: HookForm, commands: Commands) -> str:
         return _program(text, form, commands)
     new, seen = text, set[str]()
     for event, index, element in reversed(list(_elements(json_text.parse(text)))):
-        changed = _changed(element, commands.get(event, ""), once=event in seen)
+        changed = _with_command(element, commands.get(event, ""), once=event in seen)
         seen |= {event} if _ours(changed) else set()
         new = _with_element(new, event, index, element, changed)
     for event in reversed([command for command in commands if command not in seen]):
@@ -95,7 +95,7 @@ def without_hooks(text: str, form: HookForm) -> str:
         return "" if found_hooks(text) else text
     new = text
     for event, index, element in reversed(list(_elements(json_text.parse(text)))):
-        new = _with_element(new, event, index, element, _changed(element, "", once=False))
+        new = _with_element(new, event, index, element, _with_command(element, "", once=False))
     _check(text, new, form, {})
     return new
 
@@ -155,7 +155,7 @@ def _element(form: HookForm, event: str, command: str) -> dict[str, Any]:
     return matcher | ({_TABLE: [{"type": "command"} | handler]} if form.grouped else handler)
 
 
-def _changed(element: Any, command: str, *, once: bool) -> Any:
+def _with_command(element: Any, command: str, *, once: bool) -> Any:
     """Return an element whose hook of ours has this command, or has none; None where nothing is left of it."""
     if not _ours(element):
         return element
@@ -182,18 +182,18 @@ def _with_element(text: str, event: str, index: int, old: Any, new: Any) -> str:
 
 def _check(old: str, new: str, form: HookForm, wanted: Mapping[str, list[str]]) -> None:
     """Read both texts and compare: nothing but our hooks may have changed. Raises `ValueError`."""
-    before, after = (_others(json_text.parse(text), form) for text in (old, new))
+    before, after = (_without_our_hooks(json_text.parse(text), form) for text in (old, new))
     if before != after or found_hooks(new) != wanted:
         raise ValueError("the form of its hooks allows no safe edit")
 
 
-def _others(data: dict[str, Any], form: HookForm) -> dict[str, Any]:
+def _without_our_hooks(data: dict[str, Any], form: HookForm) -> dict[str, Any]:
     """Return what a file says without our hooks, and without what only they need."""
     left: dict[str, Any] = json.loads(json.dumps(data))
     table = left.get(_TABLE)
     for event, elements in list(table.items()) if isinstance(table, dict) else ():
         if isinstance(elements, list):
-            kept = [new for element in elements if (new := _changed(element, "", once=False)) is not None]
+            kept = [new for element in elements if (new := _with_command(element, "", once=False)) is not None]
             left[_TABLE][event] = kept
             if not kept:
                 del left[_TABLE][event]

@@ -93,9 +93,9 @@ def plan_install(
         wanted = [part for part in parts if part.what != _HOOKS or commands]
         if wanted:
             taken = [part.remove if part not in wanted else part.add for part in parts]
-            changes.append(_change(file, _named_together(wanted), _one_after_another(taken), _all_again(parts)))
+            changes.append(_plan_addition(file, _named_together(wanted), _one_after_another(taken), _all_again(parts)))
         elif parts and files.read(file) is not None:
-            changes.append(_undone(file, _named_together(parts), parts[0].remove, _all_again(parts)))
+            changes.append(_plan_removal(file, _named_together(parts), parts[0].remove, _all_again(parts)))
     return [change for change in changes if change.what != _HOOKS or commands or change.kind != "unchanged"]
 
 
@@ -109,7 +109,7 @@ def plan_uninstall(agent: Agent, level: Level, root: Path) -> tuple[list[Change]
     for file, parts in _parts(agent, level, root, {}, {}).items():
         if not (others and parts[0].what == _PASSAGE):
             removing = _one_after_another([_where_there(part) for part in parts])
-            changes.append(_undone(file, _named_together(parts), removing, _all_again(parts)))
+            changes.append(_plan_removal(file, _named_together(parts), removing, _all_again(parts)))
     return changes, others
 
 
@@ -207,7 +207,7 @@ def _write(change: Change, *, private: bool) -> None:
         files.write(backup, None)
 
 
-def _change(file: Path, what: str, add: Edit, again: Again) -> Change:
+def _plan_addition(file: Path, what: str, add: Edit, again: Again) -> Change:
     """Plan an addition; the backup keeps the file as it was before the first addition."""
     before, kept = files.read(file), files.read(files.backup_of(file))
     after = _edited(file, before, add)
@@ -216,7 +216,7 @@ def _change(file: Path, what: str, add: Edit, again: Again) -> Change:
     return Change(file, what, before, after, kept, before)
 
 
-def _undone(file: Path, what: str, remove: Edit, again: Again) -> Change:
+def _plan_removal(file: Path, what: str, remove: Edit, again: Again) -> Change:
     """Plan a removal: the file as it was where that is known, else without what is ours."""
     before, kept = files.read(file), files.read(files.backup_of(file))
     with _named(file):

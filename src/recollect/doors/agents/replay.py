@@ -37,7 +37,7 @@ class _Turns:
     folder: str = ""
     at: object = None
     called: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
-    said: str = ""
+    last_text: str = ""
 
     def event(self, verb: str, **fields: Any) -> Event:
         common = {"session_id": self.session, "agent": self.agent, "folder": self.folder}
@@ -50,7 +50,7 @@ class _Turns:
         yield self.event("note_prompt", prompt=cut(text))
 
     def end_turn(self) -> Iterator[Event]:
-        text, self.said = self.said, ""
+        text, self.last_text = self.last_text, ""
         if text:
             yield self.event("tool_post", tool="Assistant", output=cut(text))
 
@@ -112,7 +112,7 @@ def _of_claude_code(turns: _Turns, line: dict[str, Any]) -> Iterator[Event]:
         if not answers and is_typed_entry(line) and is_typed(text):
             yield from turns.prompt(text)
     elif speaker == "assistant":
-        turns.said = text or turns.said
+        turns.last_text = text or turns.last_text
         for answer in blocks:
             if answer.get("type") == "tool_use":
                 turns.call(answer.get("id"), answer.get("name"), answer.get("input"))
@@ -135,7 +135,7 @@ def _of_codex(turns: _Turns, line: dict[str, Any]) -> Iterator[Event]:
         blocks = entry.get("content")
         text = _text([block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else [])
         if entry.get("role") == "assistant":
-            turns.said = text or turns.said
+            turns.last_text = text or turns.last_text
         elif entry.get("role") == "user" and is_typed(text) and not text.startswith(BY_CODEX):
             yield from turns.prompt(text)
 

@@ -13,7 +13,7 @@ from sys import stdout
 from typing import Final, NamedTuple
 
 from recollect import __version__, environment
-from recollect.doors.cli.aliases import meant
+from recollect.doors.cli.aliases import expand_alias
 
 _JSON: Final = "--json"
 _WITH_VALUE: Final = ("home", "user", "team", "project")
@@ -39,7 +39,7 @@ started for them."""
 class _Typed(NamedTuple):
     """A command line: the settings before the command, the command, and the words after it."""
 
-    given: dict[str, str]
+    options: dict[str, str]
     command: str
     rest: list[str]
 
@@ -53,9 +53,9 @@ def run(words: list[str]) -> int | None:
     if shell and environment.daemon_wanted() and not environment.server():
         from recollect.doors.cli import tab
 
-        line = tab.asked(shell.removeprefix("complete_"))
+        line = tab.line_from_shell(shell.removeprefix("complete_"))
         before = None if line is None else split(line.words)
-        home = environment.store(before.given if before else {})
+        home = environment.store(before.options if before else {})
         if line is not None and (ended := tab.complete(line, home)) is not None:
             return ended
     bare = not words and not shell
@@ -67,26 +67,26 @@ def run(words: list[str]) -> int | None:
     if typed is not None and typed.command == "hook" and not _HELP_WANTED & set(typed.rest):
         from recollect.doors.hook import main as run_hook
 
-        run_hook(typed.rest, typed.given)
+        run_hook(typed.rest, typed.options)
     if typed is not None and environment.server():
         if typed.command == "mcp" and (sets := _toolsets(typed.rest)) is not None:
             from recollect.doors import pipe
 
-            pipe.serve(typed.given, environment.store(typed.given), sets, remote=True)
+            pipe.serve(typed.options, environment.store(typed.options), sets, remote=True)
             return 0
     elif typed is not None and environment.daemon_wanted():
-        home = environment.store(typed.given)
+        home = environment.store(typed.options)
         if typed.command == "mcp" and (sets := _toolsets(typed.rest)) is not None:
             from recollect.doors import pipe
 
-            pipe.serve(typed.given, home, sets)
+            pipe.serve(typed.options, home, sets)
             return 0
         if typed.command not in HERE and not _HELP_WANTED & set(typed.rest):
             from recollect.doors.cli import thin
 
             operation = typed.command in IN_DAEMON
-            makes = typed.command == "remember" or "home" not in typed.given or (home / "memory.db").exists()
-            code = thin.run(words, typed.given, home, start=operation and makes, keyed=operation)
+            makes = typed.command == "remember" or "home" not in typed.options or (home / "memory.db").exists()
+            code = thin.run(words, typed.options, home, start=operation and makes, keyed=operation)
     return code
 
 
@@ -96,7 +96,7 @@ def _help(words: Sequence[str]) -> str | None:
     if not asks & set(words) or not _fits():
         return None
     typed = [word for word in words if word not in asks]
-    typed = meant(typed)
+    typed = expand_alias(typed)
     if "--" in typed:
         return None
     from json import loads
@@ -131,7 +131,7 @@ def split(words: Sequence[str]) -> _Typed | None:
         if name not in _WITH_VALUE or not (equals or rest):
             return None
         options[name] = value if equals else rest.pop(0)
-    return _Typed(options, meant(rest)[0], rest[1:]) if rest else None
+    return _Typed(options, expand_alias(rest)[0], rest[1:]) if rest else None
 
 
 def _toolsets(words: Sequence[str]) -> tuple[str, ...] | None:

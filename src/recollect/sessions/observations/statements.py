@@ -32,7 +32,7 @@ _RULE: Final = re.compile(
 )
 
 
-def said(prompt: str) -> str:
+def own_words(prompt: str) -> str:
     """Return what the person wrote: a prompt without what it quotes, memory, reminders, code and other blocks."""
     return _QUOTED.sub("", _FENCED.sub(" ", ADDED.sub(" ", prompt))).strip()
 
