@@ -149,7 +149,7 @@ def _tidy(text: str) -> str:
 def _whole_pieces(word: str) -> Iterator[str]:
     """Yield those parts of a word that stand whole in an action wherever it does: `*` may lengthen its neighbours.
 
-    One without two letters or digits leads to too much.
+    A word without two letters or digits would match too much.
     """
     for match in _WORD.finditer(word):
         beside = word[match.start() - 1 : match.start()] + word[match.end() : match.end() + 1]

@@ -76,7 +76,7 @@ class TokenLedger(Protocol):
         """Put what was used in the place of what was reserved."""
 
     def used(self) -> TokenUse:
-        """Return what was used so far, what is reserved included."""
+        """Return the tokens used so far, including the reserved ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class PydanticAiChat:
             raise ModelUnusable(f"The language model {self.model} {why}.") from error
 
     def used(self) -> TokenUse:
-        """Return what was used of the budget."""
+        """Return the used part of the budget."""
         return self._ledger.used()
 
     def ask(self, task: str, text: object, answer: type[A], *, most: int) -> A:
@@ -189,12 +189,12 @@ class PydanticAiChat:
 
 
 def instructions_of(task: str, answer: type[BaseModel]) -> str:
-    """Return what a model is told of a task and of the form of its answer; the text itself is said apart from it."""
+    """Return the instructions to a model: the task and the form of its answer; the text goes in the prompt."""
     return _FORM.format(task=task, schema=json.dumps(answer.model_json_schema(), separators=(",", ":")))
 
 
 def said_of(text: object) -> str:
-    """Return what a model is told of a text, or of several as JSON, each masked while its lines and quotes are plain.
+    """Return the prompt of a text, or of several as JSON; secrets are masked before newlines and quotes are escaped.
 
     A line end or a quote that JSON has escaped hides `password = x` from the gate.
     """
@@ -230,7 +230,7 @@ def _load(server: ChatServer) -> None:
 
 
 async def _ask_server(server: ChatServer, instructions: str, prompt: str, most: int, seconds: float) -> ModelResponse:
-    """Return what the server answers within some seconds; raise `ModelUnusable` for everything else."""
+    """Return the server's answer within some seconds; raise `ModelUnusable` for everything else."""
     from pydantic_ai.direct import model_request
     from pydantic_ai.exceptions import AgentRunError, UserError
     from pydantic_ai.messages import ModelRequest, UserPromptPart

@@ -60,7 +60,7 @@ class CrossEncoderRerank(LazyModel[_Loaded]):
 
     @property
     def top(self) -> int:
-        """Return how many of the best matches it may be asked about at once."""
+        """Return the largest number of matches that it may be asked about at once."""
         return self._top
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:

@@ -234,7 +234,7 @@ def _surface(found: SignalColumns) -> dict[str, Column]:
 
 
 def _talk(found: SignalColumns, query: QuerySignals, known: Mapping[str, Column]) -> dict[str, Column]:
-    """Return what a conversation says of a turn; `in_talk` is 1 where there is one, or where a speaker is named."""
+    """Return the features of a turn in a conversation; `in_talk` is 1 for a turn, or where a speaker is named."""
     named = _column(found.speaker_named)
     features = {
         "in_talk": np.maximum(_column(found.in_session), np.float32(named.any())),
@@ -280,7 +280,7 @@ def _estimated_interaction(cosine: Numbers) -> Numbers:
 
 
 def _usual_value(values: Column, unrelated: float) -> float:
-    """Return the mean of the candidates, the best one aside, as far as it can be noise.
+    """Return the mean of the candidates behind the best.
 
     Few candidates, of a small store or a narrow filter, may all be relevant: whoever is missing from a crowd
     counts as unrelated text.

@@ -184,7 +184,7 @@ def _values(text: str, at: int, level: Level) -> Candidates:
 
 
 def sentence_around(text: str, name: Label) -> tuple[int, int]:
-    """Return where the sentence around a label starts and ends, as far as it is read."""
+    """Return the start and end of the sentence around a label, within the reach of the search."""
     stops = [stop.end() for stop in pattern("stop").finditer(text, name.first, name.start)]
     stop = pattern("stop").search(text, name.end, name.last)
     return stops[-1] if stops else name.first, stop.start() if stop else name.last

@@ -91,7 +91,7 @@ def _inserted(text: str, name: Label) -> Spans:
 
 
 def _items(text: str, at: int) -> Spans:
-    """Yield where the arguments of a call or the values of a row stand, without their quotes."""
+    """Yield the start and end of each argument of a call or value of a row, without its quotes."""
     while match := pattern("item").match(text, at):
         yield match.span(match.lastindex or 0)
         comma = pattern("comma").match(text, match.end())

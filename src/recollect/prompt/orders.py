@@ -215,7 +215,7 @@ def order_score(plain: str) -> float:
 
 
 def feature_weight(places: Sequence[int]) -> float:
-    """Return how much each feature of a sentence counts: the less the more there are, and in a short one no more."""
+    """Return the weight of each feature: 1 / √n for n features, where a short sentence counts as `_SHORT`."""
     return 1.0 / sqrt(max(len(places), _SHORT))
 
 
@@ -252,7 +252,7 @@ def _names(tokens: Sequence[str], words: Sequence[str]) -> Iterator[str]:
 
 
 def _concepts(words: Sequence[str]) -> Iterator[str]:
-    """Yield what the words stand for: each, in pairs, in order where they stand near, and what comes first."""
+    """Yield the concept features of words: single concepts, pairs, near pairs in order, and the first concept."""
     named = [_OF_WORD.get(word, ()) for word in words]
     found = sorted({name for names in named for name in names})
     yield from (f"c {name}" for name in found)

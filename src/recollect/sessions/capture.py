@@ -81,12 +81,12 @@ def forget_shown(context: Context[Any]) -> None:
 
 
 def capture_prompt(context: Context[SubmitPrompt]) -> None:
-    """Note what a prompt states."""
+    """Keep the statements of a prompt."""
     _capture(context, prompted(context.event.prompt, typed=context.event.typed), "")
 
 
 def capture_output(context: Context[UseTool]) -> None:
-    """Note what the use of a tool tells, or which drafts a memory replaces that the agent stored with it."""
+    """Keep the findings of a tool's use, or the drafts that a memory which the agent stored with it replaces."""
     event = context.event
     call = used(event.tool, event.input, event.output, failed=event.failed)
     if event.tool != ASSISTANT:
@@ -263,7 +263,7 @@ def _nearest_memories(context: Context[Any], draft: Draft) -> list[Similar]:
 
 
 def _draft(context: Context[Any], note: Note, occurrence: Occurrence, score: Memorability) -> Draft:
-    """Return what is stored of a note, with its secrets masked; its evidence is its second heading."""
+    """Return the draft of a note, with its secrets masked; its evidence becomes the subtitle."""
     draft = Draft(
         content=note.content,
         title=note.title,
@@ -357,7 +357,7 @@ class _Text(Request):
 
 
 class _ToolInput(Request):
-    arguments: dict[str, Any]
+    input: dict[str, Any]
 
 
 def masked_occurrence(occurrence: Occurrence) -> Occurrence:
@@ -368,5 +368,5 @@ def masked_occurrence(occurrence: Occurrence) -> Occurrence:
     """
     text = clear(_Text(text=occurrence.text), OnSecret.REDACT).value.text
     return replace(
-        occurrence, text=text, input=clear(_ToolInput(arguments=dict(occurrence.input)), OnSecret.REDACT).value.arguments
+        occurrence, text=text, input=clear(_ToolInput(input=dict(occurrence.input)), OnSecret.REDACT).value.input
     )

@@ -116,7 +116,7 @@ def topic(members: Sequence[Memory]) -> str:
 
 
 def _common_names(counts: Counter[str], members: int) -> list[str]:
-    """Return what at least half of the members have, and more than one, the most frequent first."""
+    """Return the names that at least half of the members share (at least two), the most frequent first."""
     shared = [word for word, count in counts.items() if 2 * count >= members and count > 1]
     return sorted(shared, key=lambda word: (-counts[word], word))
 

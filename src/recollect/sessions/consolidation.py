@@ -60,7 +60,7 @@ class Consolidated:
 def consolidated(
     memory: AgingMemory, now: datetime, decay: float = DECAY, days: Sequence[date] | None = None
 ) -> Consolidated:
-    """Return the importance of a memory `now`, given how far it was consolidated before; `decay` is of one day.
+    """Return the importance of a memory `now`, from its last consolidation on; `decay` is the factor of a day.
 
     Of the days since then those count on which sessions ended, which are `days` in order; all do where that is None.
     The boost is `0.03 × ln(1 + accesses)` in all, whenever they came. A day counts when the memory was neither written
@@ -79,7 +79,7 @@ def consolidated(
 
 
 def _days_passed(since: datetime, now: datetime, days: Sequence[date] | None) -> float:
-    """Return how many days have passed, at most as many as there are later `days`."""
+    """Return the number of days passed, at most the number of later `days`."""
     passed = max((now - since) / _DAY, 0.0)
     return passed if days is None else min(passed, len(days) - bisect_right(days, since.date()))
 
@@ -90,7 +90,7 @@ def _slight(change: float) -> bool:
 
 
 def decay_rate(memory: AgingMemory) -> float:
-    """Return how fast a memory fades: 1, or less for decisions and discoveries."""
+    """Return the speed at which a memory fades: 1, or less for decisions and discoveries."""
     return min(POLICIES[memory.fact_type].decay, _SLOW.get(memory.type, 1.0) if memory.type else 1.0)
 
 
@@ -114,7 +114,7 @@ def fade_at_session_end(context: Context[EndSession]) -> None:
 
 
 def consolidate(app: App, caller: Caller, settings: LifecycleSettings) -> Faded:
-    """Bring the importance of a project's memories up to now; one that runs at the same time adds nothing twice.
+    """Bring the importance of a project's memories up to now; a run at the same time changes no memory twice.
 
     What is to change is found without a lock and looked at again in the transaction that changes it.
     """
@@ -146,7 +146,7 @@ def consolidate(app: App, caller: Caller, settings: LifecycleSettings) -> Faded:
 
 
 def _over_limit(captured: Sequence[AgingMemory], most: int) -> list[int]:
-    """Return what is beyond `most` memories (0: nothing): what was replaced, then the least used, oldest, slightest."""
+    """Return the ids beyond `most` memories (0: none): the replaced, then the least used, oldest, least important."""
     order = sorted(
         captured,
         key=lambda memory: (not memory.replaced, memory.accesses, memory.updated_at, memory.importance, memory.id),

@@ -76,7 +76,7 @@ class _Answer(BaseModel):
     @field_validator("memories")
     @classmethod
     def _one_is_usable(cls, memories: list[Any]) -> list[Any]:
-        """Refuse an answer without one usable candidate, so that it is asked again; each is checked by itself later."""
+        """Refuse an answer without any usable candidate, so that it is asked again; each is checked by itself later."""
         if memories and all(_candidate_fault(memory) for memory in memories):
             raise ValueError("no candidate is usable")
         return memories
@@ -137,7 +137,7 @@ def extract_memories(app: App, request: ExtractMemories, caller: Caller, *, requ
 
 
 def _message_parts(messages: Sequence[Said]) -> Iterator[list[dict[str, str]]]:
-    """Yield the messages in stretches that one question can show; a long message is cut, once its secrets are masked.
+    """Yield the messages in groups that fit into a question; a long message is cut after its secrets are masked.
 
     Half of a token is no secret to the gate any more.
     """
@@ -163,7 +163,7 @@ def _candidates(chat: PydanticAiChat | None, part: list[dict[str, str]]) -> list
 
 
 def _candidate_fault(found: Any) -> str:
-    """Return what is wrong with a candidate, without a word of it; nothing for one that can be used."""
+    """Return the fault of a candidate, without quoting it; empty for a usable candidate."""
     try:
         _Candidate.model_validate(found)
     except ValidationError as error:
@@ -175,7 +175,7 @@ def _candidate_fault(found: Any) -> str:
 def _store_candidate(
     app: App, request: ExtractMemories, found: Any, number: int, caller: Caller, part: Sequence[dict[str, str]]
 ) -> str:
-    """Remember a candidate and say what became of it; raise `InvalidInput` or `SecretFound` for one to be left out.
+    """Remember a candidate and say what became of it; raise `InvalidInput` or `SecretFound` where it must be left out.
 
     What the person said takes effect by itself. What only others said waits for a decision.
     """

@@ -141,7 +141,7 @@ def _candidates(app: App, view: View, caller: Caller, filters: Filters, session_
 
 
 def _rank(memory: Memory) -> int:
-    """Return which comes first: what the session itself wrote down, what is pinned, rules, then all others."""
+    """Return the rank of a memory: the session's own notes, pinned memories, rules, then all others."""
     if memory.type is ObservationType.CHECKPOINT:
         return 0
     return 1 if memory.standing is Standing.PINNED else 2 if _is_trusted_rule(memory) else 3
@@ -153,7 +153,7 @@ def _is_trusted_rule(memory: Memory) -> bool:
 
 
 def _value(memory: Memory, now: datetime, about: Collection[str]) -> float:
-    """Return how much a memory deserves a line: its importance, its use, its age, and what the session is about."""
+    """Return the worth of a line for a memory: by its importance, use, age, and relation to the session."""
     age = max(now - (memory.observed_at or memory.updated_at), timedelta())
     uses = memory.accessed_count + memory.recalled_count
     recent = float(0.5 ** (age / _HALF_LIFE))
@@ -214,7 +214,7 @@ def _age(age: timedelta) -> str:
 
 
 def _lines_that_fit(lines: Iterable[_Line], left: int, count: Callable[[str], int]) -> list[_Line]:
-    """Return the first lines that fit in so many tokens; a long one that does not fit leaves its place to others."""
+    """Return the first lines that fit in so many tokens; a line too long for the rest is left out."""
     chosen: list[_Line] = []
     for line in lines:
         if left < _SHORTEST:

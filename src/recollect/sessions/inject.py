@@ -50,7 +50,7 @@ def inject(context: Context[SubmitPrompt]) -> Injection | None:
 def inject_at_start(context: Context[StartSession]) -> Injection | None:
     """Return the index: the rules, a line for each other memory, and after a compaction what the session learnt.
 
-    What a person said in an earlier session and nobody stored stands below it.
+    Unstored drafts of a person's words from an earlier session stand below it.
     """
     capture.forget_shown(context)
     if not _injects(context):
@@ -85,7 +85,7 @@ def inject_after_tool(context: Context[UseTool]) -> Injection | None:
 
 
 def failure_text(event: UseTool) -> str:
-    """Return how a command failed, in its own words; empty where it did not."""
+    """Return the line of its output in which a command failed; empty where it succeeded."""
     call = used(event.tool, event.input, event.output, failed=event.failed)
     return failure_of(call) if call.origin is Origin.COMMAND else ""
 
@@ -116,7 +116,7 @@ def _joined(first: Injection, shown: Injection) -> Injection:
 
 
 def note_delivered(context: Context[NoteShown]) -> None:
-    """Note what the agent has in front of it now; only what was shown whole is not shown again."""
+    """Note the memories that reached the agent; only those shown whole are not shown again."""
     event, whole = context.event, tuple(int(memory_id) for memory_id in context.event.whole_ids)
     ids = tuple(int(memory_id) for memory_id in event.memory_ids)
     reminded = dict.fromkeys((*context.state.reminded, *(int(memory_id) for memory_id in event.reminded_ids)))
@@ -147,13 +147,13 @@ def _injects(context: Context[Any]) -> bool:
 
 
 def _reminded(context: Context[Any]) -> dict[int, datetime]:
-    """Return which memories have come up at their moment, and when; what was done without one counts as of now."""
+    """Return the memories that came up at their moment, with the time; those needing no reminder count as of now."""
     shown_at = context.state.shown_at
     return {memory_id: shown_at.get(memory_id, context.at) for memory_id in context.state.reminded}
 
 
 def _already_shown(context: Context[Any]) -> dict[int, datetime]:
-    """Return what the agent has in front of it: what it was shown, and when, and what was kept of this session."""
+    """Return the memories that the agent has seen, with the time: those shown, and those kept of this session."""
     shown_at = context.state.shown_at
     kept = {*context.state.kept} - {*context.state.forgotten}
     return {memory_id: shown_at.get(memory_id, context.at) for memory_id in context.state.injected} | dict.fromkeys(

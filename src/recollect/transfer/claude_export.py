@@ -39,7 +39,7 @@ def _claude_messages(found: dict[str, Any], where: str) -> Iterator[ImportItem]:
 
 
 def _noted(found: dict[str, Any], where: str) -> Iterator[ImportItem]:
-    """Yield what Claude noted of all conversations, and of those in each project."""
+    """Yield Claude's notes on all conversations, and on those in each project."""
     projects = found.get("project_memories")
     texts = {"": found.get("conversations_memory")} | (projects if isinstance(projects, dict) else {})
     owner = str(found.get("account_uuid") or "")[:LONGEST_NAME]

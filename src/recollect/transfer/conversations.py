@@ -97,7 +97,7 @@ class Conversation:
 
 
 def text_of(blocks: object, *kinds: str) -> str:
-    """Return what was said: a text, or those of a list's blocks that are of these kinds and hold one."""
+    """Return the text of a message: itself, or the texts of its blocks of these kinds."""
     if isinstance(blocks, str):
         return blocks.strip()
     parts = blocks if isinstance(blocks, list) else []

@@ -189,7 +189,7 @@ class _Batch:
             self._as_first_told(namespaces, [memory.place for memory in run])
 
     def _as_first_told(self, namespaces: Mapping[str, Writing], places: Sequence[int]) -> None:
-        """Keep what became of these items, in their transaction; where that was kept before, it is told again."""
+        """Record the outcomes of these items in their transaction; a repeated request gets the recorded outcomes."""
         key, _, asked = self._request_id.partition("\n")
         if not (key and places):
             return

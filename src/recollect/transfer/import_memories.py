@@ -67,7 +67,7 @@ class NamespaceImport:
         self._insert()
 
     def _load(self, some: Iterable[CheckedMemory]) -> None:
-        """Read what is there of these as it is now; what is known of others stays known."""
+        """Load the stored memories with the keys or texts of these; those loaded before stay."""
         wanted = list(some)
         keys = {key for memory in wanted for key in (memory.record.key, memory.former_key) if key}
         found = self.writing.find(
@@ -76,7 +76,7 @@ class NamespaceImport:
         self.stored.update((memory.id, memory) for memory in found)
 
     def _stored_as(self, memory: CheckedMemory) -> tuple[Memory | None, bool]:
-        """Find the stored memory of this one: by key, text and time, or text; and whether the file may change it.
+        """Find the stored memory of an item: by key, text and time, or text; and say whether the file may change it.
 
         Only what is stored at the level that the file says is looked at.
         """
@@ -138,7 +138,7 @@ class NamespaceImport:
         self._note_waiting(memory, entry.review)
 
     def _leave(self, memory: CheckedMemory, old: Memory) -> None:
-        """Leave a memory as it is; one that waits is approved where the importer calls the file it came from theirs."""
+        """Leave a memory as it is; a waiting memory is approved where the importer calls its file their own."""
         hidden = old.deleted_at is not None or old.merged_into is not None
         same_source = old.stamp.source == origin_of(memory.record).source
         approved = memory.record.review == APPROVED and old.unapproved and same_source and not hidden
@@ -192,7 +192,7 @@ class NamespaceImport:
 
 
 def origin_of(record: MemoryRecord | FactRecord) -> Origin:
-    """Return who said what a record holds, and where that stood."""
+    """Return the origin that a record states."""
     if isinstance(record, FactRecord):  # an own export from before facts had an origin names none
         return Origin(said_by=record.said_by or SaidBy.PERSON, came_from=record.came_from or "")
     said_by = record.said_by or before_stamps(record.source, record.trust)

@@ -104,7 +104,7 @@ def _headings(path: list[str], body: str, file: str) -> dict[str, Any]:
 def _facts(
     name: str, title: str, head: dict[str, Any], section: Section, known: set[tuple[str, str]]
 ) -> Iterator[ImportItem]:
-    """Yield what a section states about its note that was not `known` before; it is as private as the note."""
+    """Yield the facts of a section about its note that were not `known` before; they are as private as the note."""
     subject = title if head.get("title") else PurePath(name).stem
     of_basic_memory = "permalink" in head or {"title", "type"} <= head.keys()
     for statement in statements(section.parts, observations=of_basic_memory):

@@ -23,7 +23,7 @@ _HEAD: Final = 65_536
 
 
 def read_graph(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
-    """Yield what the file holds: line by line, or as one object with both lists; raise `Unreadable` for any other."""
+    """Yield the items of a file: of its lines, or of a single object with both lists; else raise `Unreadable`."""
     whole = b'"entities"' in source.read(_HEAD)
     source.seek(0)
     names = Counter[str]()

@@ -37,7 +37,7 @@ class Unreadable(ValueError):
 def items_of(
     entries: Iterable[tuple[str, Any]], read: Callable[[dict[str, Any], str], Iterable[ImportItem]]
 ) -> Iterator[ImportItem | Problem]:
-    """Yield what `read` makes of each entry (a JSON value, or the bytes of a line) and its place, or why it cannot."""
+    """Yield the item that `read` makes of each entry (a JSON value, or a line's bytes), or the problem."""
     for where, entry in entries:
         try:
             yield from read(object_of(entry), where)

@@ -213,7 +213,7 @@ def _own_files(folder: Path, pattern: str) -> list[Path]:
 
 
 def _project_of(folder: Path) -> str:
-    """Return the folder that one of Claude Code's stands for, by a transcript in it, else by its name."""
+    """Return the project of a folder of Claude Code, by a transcript in it, else by its name."""
     folders = (_folder_in(path) for path in folder.glob("*.jsonl"))
     return next(filter(None, folders), "") or _folder_from_name(Path(folder.anchor), folder.name[1:])
 
@@ -280,13 +280,13 @@ class Plan:
         return [file for file in files if file.path not in done or not file.same_file(done[file.path])]
 
     def put(self, file: Remembered) -> None:
-        """Keep how far one file is."""
+        """Save the progress of a file."""
         self.files = [file if each.path == file.path else each for each in self.files]
         self.save()
 
     @property
     def waiting(self) -> list[Remembered]:
-        """Return what is still to be taken in, in its order."""
+        """Return the files that still wait to be read, in their order."""
         return [file for file in self.files if file.state is State.WAITS]
 
     @property
@@ -302,7 +302,7 @@ class Plan:
         return f"{what} of what agents remembered are taken in, {kept} memories{more}"
 
     def save(self) -> None:
-        """Write it, so that a process that ends at any instant leaves the old one or the new one."""
+        """Write the plan atomically: a process that ends at any instant leaves the old file or the new file."""
         plan = {"user": self.user, "team": self.team, "at": datetime.now(UTC).isoformat(timespec="seconds")}
         text = json.dumps(plan | {"files": [asdict(file) for file in self.files]}, indent=1)
         write_private(self._file, text)

@@ -45,7 +45,7 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def text_in(row: dict[str, Any], column: str) -> str:
-    """Return the text in a column, an empty one where the column is absent or holds no text."""
+    """Return the text in a column, empty where the column is absent or holds no text."""
     value = row.get(column)
     return value.strip() if isinstance(value, str) else ""
 

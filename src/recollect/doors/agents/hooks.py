@@ -58,7 +58,7 @@ def program_of(command: object) -> str:
 
 
 def found_hooks(text: str) -> dict[str, list[str]]:
-    """Return our commands in an agent's file, by event; raise `ValueError` for one that cannot be read."""
+    """Return our commands in an agent's file, by event; raise `ValueError` for an unreadable file."""
     if script := _SCRIPT.search(text):
         return {event: [command] for event, command in json.loads(script[1]).items() if program_of(command)}
     found: dict[str, list[str]] = {}
@@ -101,7 +101,7 @@ def without_hooks(text: str, form: HookForm) -> str:
 
 
 def same_hooks(text: str, form: HookForm) -> Callable[[str], str] | None:
-    """Return the edit that puts our hooks of this text into another one, None where it has none."""
+    """Return the edit that copies our hooks from this text into another text; None where it has no hooks of ours."""
     if form.script:
         return (lambda _: text) if text and found_hooks(text) else None
     ours = [(event, handler) for event, _, handler in _elements(json_text.parse(text)) if _ours(handler)]
@@ -119,7 +119,7 @@ def same_hooks(text: str, form: HookForm) -> Callable[[str], str] | None:
 
 
 def _program(text: str, form: HookForm, commands: Commands) -> str:
-    """Return the program that runs these commands, in place of an older one; raise `ValueError` for one of others."""
+    """Return the program that runs these commands, in place of ours in `text`; raise `ValueError` for others."""
     if text and not _SCRIPT.search(text):
         raise ValueError("it is a program of somebody else")
     program = Path(__file__).with_name(form.script).read_text(encoding="utf-8")
@@ -188,7 +188,7 @@ def _check(old: str, new: str, form: HookForm, wanted: Mapping[str, list[str]]) 
 
 
 def _without_our_hooks(data: dict[str, Any], form: HookForm) -> dict[str, Any]:
-    """Return what a file says without our hooks, and without what only they need."""
+    """Return the data of a file without our hooks and without the settings that only they need."""
     left: dict[str, Any] = json.loads(json.dumps(data))
     table = left.get(_TABLE)
     for event, elements in list(table.items()) if isinstance(table, dict) else ():

@@ -31,12 +31,12 @@ _PERMISSIONS, _ALLOW = "permissions", "allow"
 
 Edit = Callable[[str], str]
 Again = Callable[[str], Edit | None]
-"""Returns the edit that would put what a text has of ours into another one, None where it has nothing."""
+"""Returns the edit that copies our part of a text into another text; None where the text has no part of ours."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What becomes of one file: its bytes before and after, None where there is none."""
+    """The change of a file: its bytes before and after; None where there is no file."""
 
     file: Path
     what: str
@@ -64,7 +64,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One thing of ours in a file: how it comes in, how it goes out, and what puts it into another text."""
+    """Our part of a file: the edits that add it, remove it, and copy it into another text."""
 
     what: str
     add: Edit
@@ -160,7 +160,7 @@ def _all_again(parts: Sequence[_Part]) -> Again:
 
 
 def apply(changes: Sequence[Change], level: Level) -> None:
-    """Write all changes, or none: raise `RecollectError` when one is refused or a file has changed meanwhile.
+    """Write all changes, or none: raise `RecollectError` when a write is refused or a file has changed meanwhile.
 
     No folder is deleted: an empty one may have been there before.
     """
@@ -303,7 +303,7 @@ def _split(data: dict[str, Any], path: Sequence[str], name: str) -> tuple[Any, A
 
 
 def _entry_edit(agent: Agent, text: str) -> Edit | None:
-    """Return the edit that would put the entry of this text into another one, None where it has none."""
+    """Return the edit that copies our entry from this text into another text; None where it has no entry."""
     name, entry = found_entry(agent, text)
     if entry is None:
         return None

@@ -21,7 +21,7 @@ _OUTPUTS: Final = ("function_call_output", "custom_tool_call_output", "local_she
 
 
 class Event(NamedTuple):
-    """The verb that takes an event, and its fields; a `final` one is there because the file ends."""
+    """The verb that takes an event, and its fields; a `final` event is made by the end of the file."""
 
     verb: str
     fields: dict[str, Any]
@@ -30,7 +30,7 @@ class Event(NamedTuple):
 
 @dataclass(slots=True)
 class _Turns:
-    """One session on its way: what tools were called that have not answered, and what the assistant said last."""
+    """A session that is being replayed: its tool calls without an answer, and the assistant's last text."""
 
     agent: str
     session: str
@@ -45,7 +45,7 @@ class _Turns:
         return Event(verb, common | at | fields)
 
     def prompt(self, text: str) -> Iterator[Event]:
-        """Yield how the turn before ended, and the prompt with which one begins."""
+        """Yield the end of the turn before, and the prompt that begins the next turn."""
         yield from self.end_turn()
         yield self.event("note_prompt", prompt=cut(text))
 

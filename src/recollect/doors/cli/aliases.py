@@ -30,6 +30,6 @@ NEAREST: Final = {
 
 
 def expand_alias(words: Sequence[str]) -> list[str]:
-    """Return what was typed with the name of the command in place of an alias."""
+    """Return the typed words, with an alias replaced by the name of its command."""
     count = next((count for count in (2, 1) if " ".join(words[:count]) in ALIASES), 0)
     return [*(ALIASES[" ".join(words[:count])] if count else ()), *words[count:]]

@@ -108,7 +108,7 @@ def print_memory(body: dict[str, Any], history: Sequence[dict[str, Any]]) -> Non
 
 
 def _happened(line: Mapping[str, Any]) -> str:
-    """Return what a line of the journal tells of: each field that changed, where both values are known with both."""
+    """Describe a line of the journal: each field that changed, with both values where both are known."""
     fields = line.get("fields", ())
     both = {name: line[name] for name in ("content", *_CHANGED) if name in line}
     parts = [f"{name} {' → '.join(map(_short_value, both[name]))}" for name in both]
@@ -161,7 +161,7 @@ def print_status(body: dict[str, Any]) -> None:
 
 
 def _page_line(found: results.Listed, offset: int) -> str:
-    """Say which part of a list is shown, and where the next page begins."""
+    """Return the line that names the part of a list on this page, and the offset of the next page."""
     line = page_line(len(found.memories), found.total, offset)
     return f"{line.partition('.')[0]}. More: add `--after {found.after}`." if found.after else line
 

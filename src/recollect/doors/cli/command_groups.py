@@ -210,7 +210,7 @@ class Commands(TyperGroup):
         return super().parse_args(ctx, [known[args[0]]] if len(args) == 1 and args[0] in known else args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command by its name or an alias, or name the one that may be meant."""
+        """Find the command by its name or an alias; for an unknown name raise an error with the nearest names."""
         known = expand_alias(args)
         names = self.list_commands(ctx)
         if known[0] not in names and not known[0].startswith("-"):

@@ -113,7 +113,7 @@ def read_stdin() -> str:
 
 
 def read_piped() -> str | None:
-    """Return what a file or a pipe on standard input holds; None for a terminal, a device, or when nothing comes."""
+    """Return the text of a file or a pipe on standard input; None for a terminal, a device, or when no text comes."""
     client = _client.get()
     return piped_input() if client is None else _of_client(client, "piped")
 
@@ -160,7 +160,7 @@ class CurrentConsole:
 
     @property
     def console(self) -> Console:
-        """Return the console itself, for what needs one of that type."""
+        """Return the console itself, for libraries that check its type."""
         client = _client.get()
         return self._own if client is None else client.consoles[int(self.stderr)]
 

@@ -86,7 +86,7 @@ def _ensured_client(options: Mapping[str, str]) -> Client | None:
 
 
 def request(words: Sequence[str]) -> dict[str, Any]:
-    """Return what the daemon must know of this process to run a command in its stead."""
+    """Return the words, terminal and variables that the daemon needs to run a command for this process."""
     if isinstance(sys.stdin, TextIOWrapper):
         sys.stdin.reconfigure(errors="surrogateescape")  # the request refuses what is not text
     return {
