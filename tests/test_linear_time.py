@@ -199,7 +199,7 @@ def ignored(text: str) -> object:
 def prompted(text: str) -> object:
     """Note what a person wrote."""
     one = occurrence.prompted(text)
-    return notes.observe(one, trail.Trail()).notes, statements.said(one.text)
+    return notes.observe(one, trail.Trail()).notes, statements.own_words(one.text)
 
 
 GATE: dict[str, Reader] = {
@@ -275,7 +275,7 @@ FILES: dict[str, Reader] = {
     "front matter": markdown_sections.front_matter,
     "heading": lambda text: markdown_sections.without_markup(text),
     "blocks": lambda text: list(markdown_sections.sections(text)),
-    "cut notes": lambda text: list(markdown_sections.cut(text, 100)),
+    "cut notes": lambda text: list(markdown_sections.cut_text(text, 100)),
     "tags and facts": lambda text: [
         (markdown_links.tags_of([one]), list(markdown_links.statements([one], observations=True)))
         for one in [markdown_sections.Part(1, text, True, False)]

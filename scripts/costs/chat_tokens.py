@@ -53,7 +53,7 @@ def main() -> None:
     """Ask each question once and print what was sent."""
     listener = Listener()
     describe = ChatDescribe(listener)
-    part = next(extract._parts([Said(speaker="user", content=one) for one in pieces(24, 500)]))
+    part = next(extract._message_parts([Said(speaker="user", content=one) for one in pieces(24, 500)]))
     questions = {
         "decision about a duplicate, 300 characters beside three of 300": lambda: ChatReconcile(listener).choose(
             PROSE[:300], pieces(3, 300)

@@ -21,7 +21,7 @@ import typer
 
 from recollect.prompt import orders
 from recollect.prompt.neutral import visible
-from recollect.prompt.orders import SCALE, SLOTS, WEIGHTS, features, share
+from recollect.prompt.orders import SCALE, SLOTS, WEIGHTS, feature_weight, features
 from recollect.text.sentences import sentences
 
 HERE: Final = Path(__file__).with_name("data") / "orders"
@@ -89,7 +89,7 @@ def fit(groups: Sequence[tuple[Sequence[str], float, float]]) -> tuple[np.ndarra
             batch = kept[start : start + BATCH]
             places = np.concatenate([rows[one] for one in batch])
             owner = np.repeat(np.arange(len(batch)), [len(rows[one]) for one in batch])
-            shares = np.array([share(rows[one]) for one in batch])
+            shares = np.array([feature_weight(rows[one]) for one in batch])
             odds = np.bincount(owner, weights=w[places], minlength=len(batch)) * shares + b
             wrong = (1.0 / (1.0 + np.exp(-odds)) - labels[batch]) * weights[batch]
             slope = np.bincount(places, weights=(wrong * shares)[owner], minlength=SLOTS) / len(batch) + DECAY * w
@@ -132,4 +132,4 @@ def main(
 
 def _score(w: np.ndarray, b: float, text: str) -> float:
     places = features(orders.plain(text))
-    return float(w[places].sum() * share(places) + b) if places else -9.0
+    return float(w[places].sum() * feature_weight(places) + b) if places else -9.0

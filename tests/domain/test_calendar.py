@@ -69,7 +69,7 @@ def test_a_request_reads_days_in_the_zone_of_whoever_asks() -> None:
 def test_the_machine_names_its_zone(monkeypatch: pytest.MonkeyPatch, name: str, meant: float) -> None:
     """The variable TZ counts, in each form that names a zone."""
     monkeypatch.setenv("TZ", name)
-    assert datetime(2026, 7, 1, tzinfo=calendar.here()).utcoffset() == timedelta(hours=meant)
+    assert datetime(2026, 7, 1, tzinfo=calendar.local_zone()).utcoffset() == timedelta(hours=meant)
     assert calendar.machine_zone() == name.rpartition("zoneinfo/")[2].removeprefix(":")
 
 

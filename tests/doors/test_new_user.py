@@ -97,4 +97,4 @@ def test_the_audit_prints_words(changes: dict[str, Any], words: str) -> None:
     """No list, no dictionary and no truth value of Python stands in a line of the audit."""
     at = datetime(2026, 5, 1, tzinfo=UTC)
     line = AuditLine(1, at, "ada", "project:crew/engine", "update", 3, changes)
-    assert answers._what(line) == words
+    assert answers._audit_change(line) == words

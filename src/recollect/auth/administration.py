@@ -67,7 +67,7 @@ def add_user(app: App, request: AddUser, principal: Principal) -> IssuedToken:
         writing.add_user(request.user, admin=request.admin)
         if request.team is not None:
             writing.set_role(request.team, request.user, request.role)
-        return _invited(app, writing, request.user)
+        return _issue_invitation(app, writing, request.user)
 
 
 def invite_user(app: App, request: InviteUser, principal: Principal) -> IssuedToken:
@@ -76,7 +76,7 @@ def invite_user(app: App, request: InviteUser, principal: Principal) -> IssuedTo
     with app.accounts.changing(principal.user) as writing:
         _require_user(writing, request.user)
         writing.revoke_all(request.user)
-        return _invited(app, writing, request.user)
+        return _issue_invitation(app, writing, request.user)
 
 
 def list_users(app: App, request: ListUsers, principal: Principal) -> Users:
@@ -193,7 +193,7 @@ def add_token(app: App, request: AddToken, principal: Principal) -> IssuedToken:
     if principal.invitation or principal.operator or principal.cap is not Role.ADMIN:
         raise Forbidden("Only a user makes tokens, for themselves, with a token that may do all that they may.")
     with app.accounts.changing(principal.user) as writing:
-        return _issued(app, writing, principal.user, request)
+        return _issue_token(app, writing, principal.user, request)
 
 
 def accept_invitation(app: App, request: AcceptInvitation, principal: Principal) -> IssuedToken:
@@ -205,7 +205,7 @@ def accept_invitation(app: App, request: AcceptInvitation, principal: Principal)
         if known is None or known.revoked_at is not None:
             raise Unauthorized("Invalid invitation: it was accepted already. Ask an admin for another one.")
         writing.revoke(principal.token)
-        return _issued(app, writing, principal.user, request)
+        return _issue_token(app, writing, principal.user, request)
 
 
 def list_tokens(app: App, request: ListTokens, principal: Principal) -> Tokens:
@@ -283,7 +283,7 @@ def initialize(app: App, user: str, actor: str) -> IssuedToken:
         if writing.user(request.user) is not None:
             raise InvalidInput("user", f"Invalid user: There is a user `{request.user}` already")
         writing.add_user(request.user, admin=True)
-        return _issued(app, writing, request.user, AddToken(label="first admin"))
+        return _issue_token(app, writing, request.user, AddToken(label="first admin"))
 
 
 def operator(user: str) -> Principal:
@@ -324,20 +324,20 @@ def _visible_teams(principal: Principal, team: str | None) -> tuple[str, ...] | 
     return (team,)
 
 
-def _invited(app: App, writing: AccountWriting, user: str) -> IssuedToken:
+def _issue_invitation(app: App, writing: AccountWriting, user: str) -> IssuedToken:
     made, now = new_token(), app.clock()
     expires = now + timedelta(days=INVITATION_DAYS)
     message = f"{user} accepts this invitation within {INVITATION_DAYS} days: `recollect token accept`."
-    return _kept(writing, made, Token(made.prefix, user, "invitation", now, None, True, expires), message)
+    return _issued_token(writing, made, Token(made.prefix, user, "invitation", now, None, True, expires), message)
 
 
-def _issued(app: App, writing: AccountWriting, user: str, asked: AddToken) -> IssuedToken:
+def _issue_token(app: App, writing: AccountWriting, user: str, asked: AddToken) -> IssuedToken:
     made, now = new_token(), app.clock()
     expires: datetime | None = now + timedelta(days=asked.days) if asked.days else None
     message = "Keep this token now: it is shown this once, and stored nowhere."
-    return _kept(writing, made, Token(made.prefix, user, asked.label, now, asked.role, False, expires), message)
+    return _issued_token(writing, made, Token(made.prefix, user, asked.label, now, asked.role, False, expires), message)
 
 
-def _kept(writing: AccountWriting, made: NewToken, token: Token, message: str) -> IssuedToken:
+def _issued_token(writing: AccountWriting, made: NewToken, token: Token, message: str) -> IssuedToken:
     writing.add_token(token, made.hashed)
     return IssuedToken(message, token.user, made.prefix, made.text, token.expires_at)

@@ -57,7 +57,7 @@ class Principal:
         )
 
     def _elsewhere(self, team: str) -> Elsewhere:
-        """Return what this principal may do in the projects of a team, as far as the token goes."""
+        """Return this principal's rights in the other projects of a team, limited by the role of the token."""
         named = {project for of, project in (*self.projects, *self.private) if of == team}
         return Elsewhere(
             role=self._at_most(self.teams.get(team)),
@@ -65,7 +65,7 @@ class Principal:
         )
 
     def administers(self, team: str = "") -> bool:
-        """Say whether this principal may administer a team, or without one the whole deployment."""
+        """Say whether this principal may administer a team, or the whole deployment where no team is named."""
         if self.invitation:
             return False
         if self.operator or (self.admin and self.cap is Role.ADMIN):

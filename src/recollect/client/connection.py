@@ -20,7 +20,7 @@ from recollect.client.server import ServerClient
 from recollect.client.transport import at, persistently
 from recollect.client.verbs import Verbs
 from recollect.domain import calendar
-from recollect.domain.fields import Request, unknown
+from recollect.domain.fields import Request, unknown_name
 from recollect.domain.requests import Caller
 from recollect.domain.verbs import ADMIN_BY_NAME, BY_NAME, Verb
 from recollect.errors import InvalidInput, RecollectError
@@ -73,7 +73,7 @@ class Connection(Verbs, ABC):
         name = operation if isinstance(operation, str) else operation.__name__
         verb = BY_NAME.get(name)
         if verb is None:
-            raise InvalidInput("operation", unknown("operation", name, BY_NAME))
+            raise InvalidInput("operation", unknown_name("operation", name, BY_NAME))
         verb.check(fields if request is None else request.model_fields_set)
         with calendar.in_zone(calendar.zone_named(self._zone)):
             asked = verb.request(**fields) if request is None else request

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from inspect import Parameter, Signature
 from typing import Any
 
-from recollect.domain.fields import unknown
+from recollect.domain.fields import unknown_name
 from recollect.domain.verbs import VERBS, Verb
 from recollect.errors import InvalidInput
 
@@ -30,7 +30,7 @@ class _Named:
     """Names what there is when something else is asked for."""
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(unknown("method", name, [verb.name for verb in VERBS]), name=name, obj=self)
+        raise AttributeError(unknown_name("method", name, [verb.name for verb in VERBS]), name=name, obj=self)
 
 
 class Verbs(_Named):

@@ -802,7 +802,7 @@ class Verbs:
         at: datetime | date | str | None = None,
         typed: bool | None = None,
     ) -> lifecycle.Injection:
-        """Return what to put before a prompt: the memories that are relevant to it, fenced as data, or nothing."""
+        """Return the text to put before a prompt: its relevant memories, fenced as data, or an empty text."""
 
     def tool_post(
         self,
@@ -844,7 +844,7 @@ class Verbs:
         """Show what was kept and dropped of a session, and why."""
 
     def correct_observation(self, session_id: str, number: int, keep: bool) -> lifecycle.Noted:
-        """Keep an observation that was dropped or is a draft, or forget one that was kept."""
+        """Keep an observation that was dropped or is a draft, or forget a kept observation."""
 
 class AsyncVerbs:
     """A method for each verb, which is awaited."""
@@ -1607,7 +1607,7 @@ class AsyncVerbs:
         at: datetime | date | str | None = None,
         typed: bool | None = None,
     ) -> lifecycle.Injection:
-        """Return what to put before a prompt: the memories that are relevant to it, fenced as data, or nothing."""
+        """Return the text to put before a prompt: its relevant memories, fenced as data, or an empty text."""
 
     async def tool_post(
         self,
@@ -1649,4 +1649,4 @@ class AsyncVerbs:
         """Show what was kept and dropped of a session, and why."""
 
     async def correct_observation(self, session_id: str, number: int, keep: bool) -> lifecycle.Noted:
-        """Keep an observation that was dropped or is a draft, or forget one that was kept."""
+        """Keep an observation that was dropped or is a draft, or forget a kept observation."""

@@ -72,7 +72,7 @@ class Answer:
     __pydantic_fields__: ClassVar[dict[str, FieldInfo]]
 
     def public(self) -> Mapping[str, object] | None:
-        """Return what doors show in place of the fields; the type of what it returns gives the schema."""
+        """Return the body that doors show in place of the fields; the return type gives the schema."""
         return None
 
     @model_serializer(mode="wrap")

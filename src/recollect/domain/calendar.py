@@ -57,14 +57,14 @@ def in_zone(zone: tzinfo) -> Iterator[None]:
         _zone.reset(token)
 
 
-def here() -> tzinfo:
-    """Return the zone of whoever asks."""
+def local_zone() -> tzinfo:
+    """Return the time zone of the caller."""
     return _zone.get() or zone_named("")
 
 
 def instant(clock: datetime) -> datetime:
-    """Return an instant in UTC; a time without a zone is one of the clock here. Raises `OverflowError` far away."""
-    return (clock if clock.tzinfo else clock.replace(tzinfo=here())).astimezone(UTC)
+    """Return an instant in UTC; a time without a zone is local time. Raises `OverflowError` far away."""
+    return (clock if clock.tzinfo else clock.replace(tzinfo=local_zone())).astimezone(UTC)
 
 
 def days(first: date, count: int = 1) -> Range:

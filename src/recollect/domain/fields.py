@@ -196,8 +196,8 @@ def one_of(choices: Iterable[StrEnum]) -> str:
     return f"Must be {', '.join(names[:-1])}{',' * (len(names) > 2)} or {names[-1]}"
 
 
-def unknown(what: str, name: str, known: Collection[str]) -> str:
-    """Say that there is nothing of that name, which is meant perhaps, and what there is."""
+def unknown_name(what: str, name: str, known: Collection[str]) -> str:
+    """Return the message for an unknown name: the nearest known name, and all names that are allowed."""
     near = [f"`{match}`" for match in get_close_matches(name, known)]
     meant = f" Did you mean {' or '.join(near)}?" if near else ""
     return f"Unknown {what}: `{name}`.{meant} Allowed: {', '.join(f'`{allowed}`' for allowed in known)}"
@@ -298,7 +298,7 @@ def explain(error: ValidationError, fields: Mapping[str, FieldInfo]) -> InvalidI
     if kind == "missing":
         return InvalidInput(name, f"Missing {name}: `{name}` is required")
     if kind == "extra_forbidden":
-        return InvalidInput(name, unknown("parameter", name, fields))
+        return InvalidInput(name, unknown_name("parameter", name, fields))
     if kind == "string_unicode":
         return InvalidInput(name, f"Invalid {name}: Contains a lone surrogate, which is not text")
     if kind in _TOO_LONG:
@@ -313,7 +313,7 @@ def explain(error: ValidationError, fields: Mapping[str, FieldInfo]) -> InvalidI
 
 
 def _allowed(kind: Any) -> str | None:
-    """Return what a kind of field accepts: what stands in its annotation, or the names of a closed set."""
+    """Return the accepted values of a field as text: those in its annotation, or the names of a closed set."""
     if isinstance(kind, Allowed):
         return kind.sentence
     if isinstance(kind, type) and issubclass(kind, StrEnum):

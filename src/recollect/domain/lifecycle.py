@@ -91,7 +91,7 @@ class LifecycleSettings(BaseModel):
 
     @property
     def fading(self) -> tuple[Source, ...]:
-        """Return how memories came in that fade while nobody uses them."""
+        """Return the sources whose memories fade while nobody uses them."""
         return tuple(Source) if self.consolidate is Fading.ALL else CAPTURED
 
     @property

@@ -59,7 +59,7 @@ class Action:
     def holds(self, word: str) -> bool:
         """Say whether a casefolded word stands whole in it."""
         if word not in self._held:
-            self._held[word] = _stands(word, self.text)
+            self._held[word] = _contains_word(word, self.text)
         return self._held[word]
 
     def leads(self, *first: str) -> list[str]:
@@ -149,7 +149,7 @@ def _tidy(text: str) -> str:
 def _whole_pieces(word: str) -> Iterator[str]:
     """Yield those parts of a word that stand whole in an action wherever it does: `*` may lengthen its neighbours.
 
-    One without two letters or digits leads to too much.
+    A word without two letters or digits would match too much.
     """
     for match in _WORD.finditer(word):
         beside = word[match.start() - 1 : match.start()] + word[match.end() : match.end() + 1]
@@ -157,7 +157,7 @@ def _whole_pieces(word: str) -> Iterator[str]:
             yield match[0]
 
 
-def _stands(word: str, action: str) -> bool:
+def _contains_word(word: str, action: str) -> bool:
     """Say whether a word stands whole in an action."""
     if "*" not in word:
         return any(_begins(word, action, at) and _ends(word, action, at + len(word)) for at in _places(word, action))
@@ -165,10 +165,10 @@ def _stands(word: str, action: str) -> bool:
     longest = max(pieces, key=len)
     if longest not in action:
         return False
-    return any(_spans(pieces, run) for run in action.split() if longest in run)
+    return any(_holds_pieces(pieces, run) for run in action.split() if longest in run)
 
 
-def _spans(pieces: list[str], run: str) -> bool:
+def _holds_pieces(pieces: list[str], run: str) -> bool:
     """Say whether a run of characters without spaces holds the pieces in order, the first and the last one whole."""
     first, *middle, last = pieces
     at = 0
@@ -197,17 +197,17 @@ def _places(piece: str, text: str, at: int = 0) -> Iterator[int]:
 def _begins(word: str, text: str, at: int) -> bool:
     before = text[at - 1] if at else " "
     if word[0] == "-":
-        return not (_within(before) or before == "-")
-    return not (_within(word[0]) and _within(before))
+        return not (_is_word_character(before) or before == "-")
+    return not (_is_word_character(word[0]) and _is_word_character(before))
 
 
 def _ends(word: str, text: str, end: int, *, option: bool | None = None) -> bool:
     after = text[end : end + 1] or " "
     if after == "-" and (word[0] == "-" if option is None else option):
         return False
-    return not (_within(word[-1]) and _within(after))
+    return not (_is_word_character(word[-1]) and _is_word_character(after))
 
 
-def _within(character: str) -> bool:
+def _is_word_character(character: str) -> bool:
     """Say whether a character is part of a word: a letter, a digit or an underscore."""
     return character.isalnum() or character == "_"

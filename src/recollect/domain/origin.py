@@ -130,12 +130,12 @@ class Origin(BaseModel):
 
     @property
     def authority(self) -> Authority:
-        """Return what this origin gives a memory the authority to do."""
+        """Return the authority that this origin gives a memory."""
         return authority(self.said_by)
 
     @property
     def source(self) -> str:
-        """Return what decisions about all memories of one source are kept under: the host of an address, or a path.
+        """Return the name under which decisions about a whole source are kept: the host of an address, or a path.
 
         What was concluded from several is a source of its own.
         """
@@ -156,7 +156,7 @@ class Origin(BaseModel):
 
 
 def authority(said_by: SaidBy) -> Authority:
-    """Return what a memory of this speaker may do unasked."""
+    """Return the authority of a memory of this speaker: how far it may be shown unasked."""
     return AUTHORITY.get(said_by, Authority.OUTSIDE)
 
 
@@ -195,13 +195,13 @@ def read_also(came_from: str, place: str) -> str:
     return _THEN.join(places)
 
 
-def least(origins: Iterable[Origin]) -> Origin:
+def least_trusted(origins: Iterable[Origin]) -> Origin:
     """Return the origin with the least authority and trust: what is made of several has no more."""
     return min(origins, key=lambda origin: (origin.authority, MOST_TRUST[origin.said_by]))
 
 
 def before_stamps(source: Source, trust: float) -> SaidBy:
-    """Return who said a memory that was stored before the store stamped origins: its way in, and its trust, tell."""
+    """Return the speaker of a memory from before the store stamped origins, derived from its source and trust."""
     if source is not Source.HOOK:
         return _BY_SOURCE[source]
     return next(stamp for least_trust, stamp in _BY_TRUST if trust >= least_trust)
@@ -216,7 +216,7 @@ class StampedFact:
 
     @property
     def stamp(self) -> Origin:
-        """Return the origin that the store stamped on it; one from before that was told."""
+        """Return the origin that the store stamped on it; without a stamp a person is its speaker."""
         return Origin(said_by=self.said_by or SaidBy.PERSON, came_from=self.came_from or "")
 
 
@@ -239,7 +239,7 @@ class Stamped:
 
     @property
     def authority(self) -> Authority:
-        """Return what it may do unasked."""
+        """Return its authority: how far it may be shown unasked."""
         return authority(self._speaker)
 
     @property

@@ -80,7 +80,7 @@ class View(MemoryFilters):
 
     @property
     def shape(self) -> View:
-        """Return what this view shares with the same question of others and at other times."""
+        """Return the view without caller and time, so that equal questions of different callers compare equal."""
         return self.model_copy(update={"namespaces": (), "now": _NEVER})
 
 

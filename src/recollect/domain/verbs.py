@@ -12,7 +12,7 @@ from typing import Any, Final
 from pydantic.fields import FieldInfo
 
 from recollect.domain import accounts, compact, lifecycle, requests, results, review, transfer
-from recollect.domain.fields import Request, unknown
+from recollect.domain.fields import Request, unknown_name
 from recollect.errors import InvalidInput
 
 
@@ -32,16 +32,16 @@ class Verb:
 
     @property
     def fields(self) -> dict[str, FieldInfo]:
-        """Return what a caller may give: how a draft came in, the store knows itself."""
+        """Return the fields that a caller may set; `source` is not among them, as the store knows it."""
         hidden = "source" if self.request is requests.Draft else ""
         return {name: field for name, field in self.request.model_fields.items() if name != hidden}
 
     def check(self, names: Collection[str]) -> None:
-        """Raise `InvalidInput` for a name that is no field of the request, or one that no caller may give."""
+        """Raise `InvalidInput` for a name that is no field of the request, or that no caller may set."""
         if name := next((field for field in names if field not in self.fields), ""):
             if name in self.request.model_fields:
                 raise InvalidInput(name, f"Invalid {name}: It cannot be given; the store knows how a memory came in")
-            raise InvalidInput(name, unknown("parameter", name, self.fields))
+            raise InvalidInput(name, unknown_name("parameter", name, self.fields))
 
 
 VERBS: Final = (

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Final
 
-from recollect.domain.fields import unknown
+from recollect.domain.fields import unknown_name
 from recollect.errors import InvalidInput
 
 log = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ def taken(tool: str, arguments: Mapping[str, Any], known: Collection[str], withh
     foreign = [name for name in sorted(arguments) if name not in known]
     for name in foreign:
         if name in withheld or (_OUR_STYLE.fullmatch(name) and get_close_matches(name, known, 1, _MISSPELT)):
-            raise InvalidInput(name, unknown("parameter", name, known))
+            raise InvalidInput(name, unknown_name("parameter", name, known))
     if foreign:
         log.info("arguments of a client that `%s` does not take: %s", tool, ", ".join(map(repr, foreign)))
     notes = [note for name in foreign if (note := _note(name, known))]

@@ -16,7 +16,7 @@ from typing import Any, Self, TypedDict, TypeVar, Unpack, overload
 from recollect.app import App
 from recollect.client.connection import Connection, remote
 from recollect.client.verbs import AsyncVerbs
-from recollect.domain.fields import Request, unknown
+from recollect.domain.fields import Request, unknown_name
 from recollect.domain.requests import Caller
 from recollect.domain.verbs import Verb
 from recollect.errors import InvalidInput, RecollectError
@@ -48,7 +48,7 @@ def connect(settings: Settings | None = None, **options: Unpack[Options]) -> Con
     Nothing is opened or started before the first call. Raises `InvalidInput` for what cannot be used.
     """
     if wrong := [name for name in options if name not in Options.__annotations__]:
-        raise InvalidInput(wrong[0], unknown("option", wrong[0], Options.__annotations__))
+        raise InvalidInput(wrong[0], unknown_name("option", wrong[0], Options.__annotations__))
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     before = settings.model_dump(exclude_unset=True) if settings else {}
     known = Settings(**(before | ({"url": ""} if "home" in given else {}) | given))

@@ -76,7 +76,7 @@ class TokenLedger(Protocol):
         """Put what was used in the place of what was reserved."""
 
     def used(self) -> TokenUse:
-        """Return what was used so far, what is reserved included."""
+        """Return the tokens used so far, including the reserved ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class PydanticAiChat:
             raise ModelUnusable(f"The language model {self.model} {why}.") from error
 
     def used(self) -> TokenUse:
-        """Return what was used of the budget."""
+        """Return the used part of the budget."""
         return self._ledger.used()
 
     def ask(self, task: str, text: object, answer: type[A], *, most: int) -> A:
@@ -165,7 +165,7 @@ class PydanticAiChat:
         """
         reserved = reserve(self._ledger, instructions, prompt, most)
         try:
-            response = asyncio.run(_asked(self._server, instructions, prompt, most, ends - time.monotonic()))
+            response = asyncio.run(_ask_server(self._server, instructions, prompt, most, ends - time.monotonic()))
         except ModelUnusable:
             self._rests_until = time.monotonic() + _RESTING
             raise
@@ -189,12 +189,12 @@ class PydanticAiChat:
 
 
 def instructions_of(task: str, answer: type[BaseModel]) -> str:
-    """Return what a model is told of a task and of the form of its answer; the text itself is said apart from it."""
+    """Return the instructions to a model: the task and the form of its answer; the text goes in the prompt."""
     return _FORM.format(task=task, schema=json.dumps(answer.model_json_schema(), separators=(",", ":")))
 
 
 def said_of(text: object) -> str:
-    """Return what a model is told of a text, or of several as JSON, each masked while its lines and quotes are plain.
+    """Return the prompt of a text, or of several as JSON; secrets are masked before newlines and quotes are escaped.
 
     A line end or a quote that JSON has escaped hides `password = x` from the gate.
     """
@@ -229,8 +229,8 @@ def _load(server: ChatServer) -> None:
         import pydantic_ai.models.openai  # noqa: F401 - it is used below
 
 
-async def _asked(server: ChatServer, instructions: str, prompt: str, most: int, seconds: float) -> ModelResponse:
-    """Return what the server answers within some seconds; raise `ModelUnusable` for everything else."""
+async def _ask_server(server: ChatServer, instructions: str, prompt: str, most: int, seconds: float) -> ModelResponse:
+    """Return the server's answer within some seconds; raise `ModelUnusable` for everything else."""
     from pydantic_ai.direct import model_request
     from pydantic_ai.exceptions import AgentRunError, UserError
     from pydantic_ai.messages import ModelRequest, UserPromptPart

@@ -60,7 +60,7 @@ class CrossEncoderRerank(LazyModel[_Loaded]):
 
     @property
     def top(self) -> int:
-        """Return how many of the best matches it may be asked about at once."""
+        """Return the largest number of matches that it may be asked about at once."""
         return self._top
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
@@ -88,7 +88,7 @@ class CrossEncoderRerank(LazyModel[_Loaded]):
                     "Set RECOLLECT_RERANK to a smaller model."
                 )
             batch = longest_first[begin : begin + _BATCH]
-            scores[batch] = _judged(loaded.model, [pairs[index] for index in batch])
+            scores[batch] = _judge_pairs(loaded.model, [pairs[index] for index in batch])
         return [float(score) for score in scores]
 
     def _load(self) -> _Loaded:
@@ -115,7 +115,7 @@ def open_rerank(model: str, models_dir: Path | None = None) -> CrossEncoderReran
     return CrossEncoderRerank(model, models_dir=models_dir) if model else None
 
 
-def _judged(model: CrossEncoder, pairs: list[tuple[str, str]]) -> NDArray[np.float64]:
+def _judge_pairs(model: CrossEncoder, pairs: list[tuple[str, str]]) -> NDArray[np.float64]:
     """Return the model's score of each pair, 0–1: float64[n]. Raises `ModelUnusable`."""
     try:
         # Some models are saved with a sigmoid of their own and some without, so it is asked for the bare logits.

@@ -97,7 +97,7 @@ class ChatDescribe:
         self._chat = chat
 
     def text(self, content: str) -> Description:
-        """Return the layers, facts and entities of one text; raise `ModelUnusable` when there are none to be had."""
+        """Return the layers, facts and entities of a text; raise `ModelUnusable` when the model gives none."""
         found = self._chat.ask(_TEXT, content[:_SHOWN], _Text, most=_TEXT_ANSWER)
         triples, named = _triples(found.facts), _entities(found.entities)
         return Description(abstract=found.abstract, overview=found.overview, facts=triples, entities=named)
@@ -109,7 +109,7 @@ class ChatDescribe:
         return Description(abstract=found.abstract, overview=found.overview)
 
     def session(self, contents: Sequence[str]) -> tuple[Description, dict[int, Description]]:
-        """Return the layers of a summary of notes, and what is said of each of the last thirty of them."""
+        """Return the layers of a summary of notes, and a description of each of the last thirty of them."""
         first = max(len(contents) - _NOTES, 0)
         found = self._chat.ask(_SESSION, _listed(contents[first:], _NOTE), _Session, most=_SESSION_ANSWER)
         notes = {
@@ -131,7 +131,7 @@ def _triples(facts: Iterable[_Fact]) -> tuple[tuple[str, str, str], ...]:
 
 
 def _entities(named: Iterable[_Entity]) -> tuple[Entity, ...]:
-    """Return what is named, without what has a type that there is not."""
+    """Return the entities of known types among the named ones."""
     found: list[Entity] = []
     for entity in named:
         with suppress(ValueError):

@@ -60,7 +60,7 @@ class Embedder(Loadable, Protocol):
 
     @property
     def card(self) -> ModelCard:
-        """Return what is known of the model: its id, dimensions, limits and thresholds."""
+        """Return the model's card: its id, dimensions, limits and thresholds."""
 
     def read(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> list[TokenEmbeddings]:
         """Return the vector and the token embeddings of each text, in order."""

@@ -70,7 +70,7 @@ class ServedEmbedder(EmbeddingModel["httpx.Client"]):
 
     @property
     def card(self) -> ModelCard:
-        """Return what is known of the model."""
+        """Return the model's card."""
         return self._card
 
     def read(self, texts: Sequence[str], kind: Literal["query", "document"] = "document") -> list[TokenEmbeddings]:

@@ -69,7 +69,7 @@ class LearnedFusion:
         known = columns(found, query)
         by_words = self._odds("words", known, replace(query, semantic=False)).astype(np.float64)
         odds = self._odds("fused", known, query).astype(np.float64) if query.semantic else by_words
-        least = np.maximum(_named(found, query, odds), _worded(found, by_words))
+        least = np.maximum(_named(found, query, odds), _matched_by_words(found, by_words))
         return np.maximum(odds, least)
 
     def _odds(self, network: str, known: Mapping[str, Column], query: QuerySignals) -> Column:
@@ -234,7 +234,7 @@ def _surface(found: SignalColumns) -> dict[str, Column]:
 
 
 def _talk(found: SignalColumns, query: QuerySignals, known: Mapping[str, Column]) -> dict[str, Column]:
-    """Return what a conversation says of a turn; `in_talk` is 1 where there is one, or where a speaker is named."""
+    """Return the features of a turn in a conversation; `in_talk` is 1 for a turn, or where a speaker is named."""
     named = _column(found.speaker_named)
     features = {
         "in_talk": np.maximum(_column(found.in_session), np.float32(named.any())),
@@ -259,28 +259,28 @@ def _talk(found: SignalColumns, query: QuerySignals, known: Mapping[str, Column]
 
 def _semantic(found: SignalColumns) -> dict[str, Column]:
     cosine = np.maximum(_column(found.cosine), 0)
-    estimated = _estimated(found.cosine)
+    estimated = _estimated_interaction(found.cosine)
     late = _column(np.where(np.isnan(found.late), estimated, found.late))
     rare = _column(np.where(np.isnan(found.rare), estimated, found.rare))
     return {
         "cosine": cosine,
-        "cosine_outstanding": cosine - min(_usual(cosine, _UNRELATED), _NEAR),
+        "cosine_outstanding": cosine - min(_usual_value(cosine, _UNRELATED), _NEAR),
         "cosine_to_best": cosine - cosine.max(),
         "late": late,
         "late_rare": rare,
-        "late_outstanding": late - _usual(late, _UNRELATED_LATE),
+        "late_outstanding": late - _usual_value(late, _UNRELATED_LATE),
         "late_to_best": late - late.max(),
         "late_rare_to_best": rare - rare.max(),
     }
 
 
-def _estimated(cosine: Numbers) -> Numbers:
+def _estimated_interaction(cosine: Numbers) -> Numbers:
     """Estimate the late interaction of memories whose tokens are not stored yet: about linear in the cosine."""
     return 0.1 + 0.61 * np.maximum(cosine, 0.0)
 
 
-def _usual(values: Column, unrelated: float) -> float:
-    """Return the mean of the candidates, the best one aside, as far as it can be noise.
+def _usual_value(values: Column, unrelated: float) -> float:
+    """Return the mean of the candidates behind the best.
 
     Few candidates, of a small store or a narrow filter, may all be relevant: whoever is missing from a crowd
     counts as unrelated text.
@@ -294,7 +294,7 @@ def _named(found: SignalColumns, query: QuerySignals, matches: Numbers) -> Numbe
     return np.maximum(names, np.where(found.identifier > 0.5, found.identifier * 0.5, 0.0))
 
 
-def _worded(found: SignalColumns, by_words: Numbers) -> Numbers:
+def _matched_by_words(found: SignalColumns, by_words: Numbers) -> Numbers:
     """Return the least match of memories to which words alone give `by_words`: all of it for those without vectors.
 
     Else a tenth of it: a memory that holds nearly all the words is shown, however far its meaning seems to be.

@@ -58,7 +58,7 @@ def similarity(query: Matrix, packed: Sequence[bytes]) -> Matrix:
 
 
 def _tables(query: Matrix) -> NDArray[np.float32]:
-    """Return what each value of each byte adds to each query token's product: float32[bytes, 256, q].
+    """Return the part of each query token's product that each value of each byte adds: float32[bytes, 256, q].
 
     Looking up whole bytes takes a third of the time of unpacking the bits and multiplying, and no second thread.
     """

@@ -44,7 +44,7 @@ class File(FileInfo):
 
     @property
     def lines(self) -> int:
-        """Return how many lines it has; what ends the last one begins no other."""
+        """Return its number of lines; a newline at the end begins no further line."""
         return len(lines_of(self.text))
 
 
@@ -63,7 +63,7 @@ class Files:
         return tuple(sorted(found, key=lambda memory: memory.path))
 
     def view(self, path: str, *, version: str = "") -> File:
-        """Return a file, or what it said in an earlier `version`; raise `NotFound` where there is none."""
+        """Return a file, or an earlier `version` of it; raise `NotFound` where there is none."""
         memory = self._existing(path)
         if not version:
             return _file(memory, path)
@@ -85,7 +85,7 @@ class Files:
         return self._write(path, text, NO_MEMORY)
 
     def write(self, path: str, text: str, *, if_hash: str) -> File:
-        """Write a text over the one with this hash; raise `Conflict` where the file has another one by now."""
+        """Replace the text with this hash; raise `Conflict` where the file has another hash by now."""
         self._existing(path)
         return self._write(path, text, if_hash)
 
@@ -219,7 +219,7 @@ def checked(path: str) -> str:
 
 
 def lines_of(text: str) -> list[str]:
-    """Return the lines of a text; what ends the last one begins no other."""
+    """Return the lines of a text; a newline at the end begins no further line."""
     return text.removesuffix("\n").split("\n")
 
 

@@ -127,7 +127,7 @@ class RecollectStore(BaseStore):
         )
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
-        """Return what answers a query, best first; without one all items, in the order in which they were first put.
+        """Return the items that answer a query, best first; without a query all items, in the order of their first put.
 
         Neither reads nor later writes change that order, so that pages stay as they are.
         """
@@ -145,7 +145,7 @@ class RecollectStore(BaseStore):
         return [SearchItem(**self._fields(memory), score=score) for memory, score in page]
 
     def _relevant(self, op: SearchOp, prefix: str, last: int) -> list[tuple[Memory, float | None]]:
-        """Return what answers the query and passes the filter, best first."""
+        """Return the items that answer the query and pass the filter, best first."""
         asked: dict[str, Any] = {
             "key": prefix,
             "scope": self._scope,

@@ -202,17 +202,17 @@ def plain_word(value: str) -> bool:
     return len(value) >= 5 and value.islower() and value.isascii()
 
 
-def given(value: str) -> bool:
+def plausible_password(value: str) -> bool:
     """Say whether a value in the place of a password is a password: no placeholder, no reference, no word for it."""
     return weak(value) or (len(value) >= 4 and not (placeholder(value) or named(value)))
 
 
-def told(value: str) -> bool:
+def stated_password(value: str) -> bool:
     """Say whether the value that a sentence or a call gives as the password is a password."""
     return weak(value) or phrase(value, 3) or (password(value) and not named(value))
 
 
-def beside(value: str) -> bool:
+def adjacent_password(value: str) -> bool:
     """Say whether a value would be taken for a password right behind a word for passwords, or behind a login."""
     core = value.rstrip(".,;:)")
     if stands_out(value) or phrase(core.rstrip(digits), 3) or (weak(core) and any(map(str.isdigit, core[4:]))):

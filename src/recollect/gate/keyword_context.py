@@ -116,7 +116,7 @@ def accepted(value: Value | None, name: Label, level: Level, in_code: bool = Tru
     if name.text in ("pw", "p/w") and in_code and pattern("identifier").fullmatch(text):
         return strong and heuristics.weak(text)
     if level <= Level.NEAR:
-        return (heuristics.beside if level is Level.NEAR else heuristics.stands_out)(text)
+        return (heuristics.adjacent_password if level is Level.NEAR else heuristics.stands_out)(text)
     if heuristics.weak(text) or heuristics.phrase(text, 3):
         return True
     return heuristics.password(text) and not joined and not (named and level is Level.SAID)
@@ -184,7 +184,7 @@ def _values(text: str, at: int, level: Level) -> Candidates:
 
 
 def sentence_around(text: str, name: Label) -> tuple[int, int]:
-    """Return where the sentence around a label starts and ends, as far as it is read."""
+    """Return the start and end of the sentence around a label, within the reach of the search."""
     stops = [stop.end() for stop in pattern("stop").finditer(text, name.first, name.start)]
     stop = pattern("stop").search(text, name.end, name.last)
     return stops[-1] if stops else name.first, stop.start() if stop else name.last

@@ -24,7 +24,7 @@ _PUTTY_FARTHEST: Final = 8_192
 
 
 def private_keys(text: str) -> Iterator[tuple[int, int]]:
-    """Yield where each private key starts and ends."""
+    """Yield the start and end of each private key."""
     yield from _spans(text, _BEGIN, _END, _FARTHEST)
     yield from _spans(text, _PUTTY, _PUTTY_END, _PUTTY_FARTHEST)
 

@@ -37,14 +37,15 @@ def _credentials(text: str, name: Label) -> Found:
     """Read "user / password" and "user: password" behind a word for credentials."""
     if alone := pattern("alone").match(text, name.end):
         value = read(text, alone.end())
-        if value and value.last and heuristics.beside(value.text):
+        if value and value.last and heuristics.adjacent_password(value.text):
             yield PASSWORD, value.start, value.end
             return
     for pair in pattern("pair").finditer(text, name.end, sentence_around(text, name)[1]):
         value = read(text, pair.end())
         verb = pattern("told").search(text, name.end, pair.start())
         if value and (
-            heuristics.beside(value.text) or (verb and heuristics.told(value.text) and not heuristics.built(value.text))
+            heuristics.adjacent_password(value.text)
+            or (verb and heuristics.stated_password(value.text) and not heuristics.built(value.text))
         ):
             yield PASSWORD, value.start, value.end
             return
@@ -53,7 +54,7 @@ def _credentials(text: str, name: Label) -> Found:
 def _login(text: str, name: Label) -> Found:
     for match in pattern("with_value").finditer(text, *sentence_around(text, name)):
         value = read(text, match.start("s" if match["s"] else "t"))
-        if value and heuristics.beside(value.text):
+        if value and heuristics.adjacent_password(value.text):
             yield PASSWORD, value.start, value.end
             return
 

@@ -91,7 +91,7 @@ def _inserted(text: str, name: Label) -> Spans:
 
 
 def _items(text: str, at: int) -> Spans:
-    """Yield where the arguments of a call or the values of a row stand, without their quotes."""
+    """Yield the start and end of each argument of a call or value of a row, without its quotes."""
     while match := pattern("item").match(text, at):
         yield match.span(match.lastindex or 0)
         comma = pattern("comma").match(text, match.end())
@@ -102,7 +102,10 @@ def _items(text: str, at: int) -> Spans:
 
 def calls(text: str, lowered: Lowered) -> Found:
     """Yield the literals that stand where a call takes a password or a key."""
-    for group, kind, judge in (("calls", PASSWORD, heuristics.told), ("key_calls", KEY, heuristics.long_key)):
+    for group, kind, judge in (
+        ("calls", PASSWORD, heuristics.stated_password),
+        ("key_calls", KEY, heuristics.long_key),
+    ):
         places = table("clients")[group]
         for match in compiled(_called(group)).finditer(lowered) if "(" in text else ():
             place = places[match[1]]
@@ -139,5 +142,5 @@ def clients(text: str, lowered: Lowered) -> Found:
             match = None if before.isalnum() or before in tuple("_-./") else compiled(rest).match(text, program.end())
             if match:
                 value = match["s"].rstrip(";)")
-                if (heuristics.given if kind == PASSWORD else heuristics.key)(value):
+                if (heuristics.plausible_password if kind == PASSWORD else heuristics.key)(value):
                     yield kind, match.start("s"), match.start("s") + len(value)

@@ -87,7 +87,7 @@ def _header(match: re.Match[str]) -> bool:
 
 
 def _pgpass(match: re.Match[str]) -> bool:
-    return heuristics.given(match["s"]) and not heuristics.named(match["s"])
+    return heuristics.plausible_password(match["s"]) and not heuristics.named(match["s"])
 
 
 def _opaque_user(match: re.Match[str]) -> bool:
@@ -119,9 +119,9 @@ _CHECKS: Final[dict[str, Check]] = {
     "words": _not_words,
     "key": lambda match: heuristics.key(_secret(match)),
     "outstanding": lambda match: heuristics.stands_out(match["s"]),
-    "beside": lambda match: heuristics.beside(match["s"]),
-    "told": lambda match: heuristics.told(match["s"]) and not heuristics.built(match["s"]),
-    "user": lambda match: heuristics.given(match["s"]),
+    "beside": lambda match: heuristics.adjacent_password(match["s"]),
+    "told": lambda match: heuristics.stated_password(match["s"]) and not heuristics.built(match["s"]),
+    "user": lambda match: heuristics.plausible_password(match["s"]),
     "url": _url_password,
     "opaque": _opaque_user,
     "login64": _login_in_base64,

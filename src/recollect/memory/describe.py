@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from recollect.app import App
 from recollect.domain.enums import ObservationType, Sensitivity, Source
 from recollect.domain.fields import MAX_CONTENT, fold_part
-from recollect.domain.origin import Origin, SaidBy, least
+from recollect.domain.origin import Origin, SaidBy, least_trusted
 from recollect.domain.requests import Caller, Draft, StoreFact
 from recollect.domain.results import Entity, Memory, Outcome, WriteStatus
 from recollect.domain.search import View
@@ -222,7 +222,7 @@ def _write_fact(app: App, transaction: Writing, of: Memory, fact: Triple, caller
             valid_from=begins,
             at=app.clock(),
             author=caller.user,
-            stamp=least([of.stamp, Origin(said_by=SaidBy.MODEL, came_from=of.stamp.came_from)]),
+            stamp=least_trusted([of.stamp, Origin(said_by=SaidBy.MODEL, came_from=of.stamp.came_from)]),
         )
     )
 

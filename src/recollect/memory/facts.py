@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from recollect.app import App
 from recollect.domain.enums import Sensitivity, strictest
 from recollect.domain.fields import fold_part
-from recollect.domain.origin import Origin, least
+from recollect.domain.origin import Origin, least_trusted
 from recollect.domain.requests import Caller, FactQuery, Forget, StoreFact
 from recollect.domain.results import Fact, FactsFound, Memory, Outcome, WriteStatus
 from recollect.errors import InvalidInput, NotFound
@@ -125,7 +125,7 @@ def _source(app: App, transaction: Writing, fact: StoreFact) -> Memory | None:
 def said_of(caller: Caller, source: Memory | None) -> Origin:
     """Return who says a fact: the caller, or the memory that states it where that has less authority."""
     said = Origin(said_by=caller.origin.said_by, came_from=masked(caller.origin.came_from))
-    return said if source is None else least([said, source.stamp])
+    return said if source is None else least_trusted([said, source.stamp])
 
 
 def _same_voice(old: Fact, said: Origin) -> bool:

@@ -13,7 +13,7 @@ from recollect.app import App
 from recollect.domain.enums import IMPORTANCE_DAYS, ObservationType, OnSecret, Retention, Sensitivity
 from recollect.domain.fields import Request
 from recollect.domain.lifecycle import CAPTURED, OBSERVED
-from recollect.domain.origin import MOST_TRUST, Origin, SaidBy, least
+from recollect.domain.origin import MOST_TRUST, Origin, SaidBy, least_trusted
 from recollect.domain.requests import Caller, Draft, MemoryFields
 from recollect.domain.results import Memory, Outcome
 from recollect.engines.chunks import Chunk, chunks_now
@@ -231,7 +231,7 @@ def stamped(old: Memory, said: Origin | None, *, same: bool) -> Origin:
     """
     if said is not None and said.said_by is SaidBy.PERSON:
         return said
-    return old.stamp if said is None or same else least((said, old.stamp))
+    return old.stamp if said is None or same else least_trusted((said, old.stamp))
 
 
 def evict_surplus(app: App, transaction: Writing, newest: int) -> int:

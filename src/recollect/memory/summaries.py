@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from recollect.app import App
 from recollect.domain.enums import OF_SESSION, ObservationType, OnSecret, Scope, Source
-from recollect.domain.origin import least
+from recollect.domain.origin import least_trusted
 from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Memory
 from recollect.errors import SecretFound
@@ -57,7 +57,7 @@ def write_summary(
         one = prepare(app, clear_or_journal(app, draft, namespace, caller))
     except SecretFound:
         return None
-    entry = new_entry(app, one, caller.user, least(one.stamp for one in members), of_members(members))
+    entry = new_entry(app, one, caller.user, least_trusted(one.stamp for one in members), of_members(members))
     named = dict.fromkeys(chain(entry.entities, *(member.entities for member in members)))
     with app.records.writing(caller.writable(namespace), caller.user) as transaction:
         if any(transaction.lookup.by_id(member.id) != member for member in members):

@@ -15,7 +15,7 @@ from rapidfuzz import fuzz, process
 
 from recollect.app import App
 from recollect.domain.enums import OF_SESSION, ObservationType, OnSecret
-from recollect.domain.origin import MOST_TRUST, Origin, least, places_of
+from recollect.domain.origin import MOST_TRUST, Origin, least_trusted, places_of
 from recollect.domain.requests import Caller, Draft, MemoryFields
 from recollect.domain.results import Fact, Memory
 from recollect.domain.review import UndoWithdrawal, Withdraw, Withdrawn
@@ -140,7 +140,7 @@ class _Work:
         if expired(whole, self.app.clock()) or whole.merged_into is not None:
             one = PreparedDraft(one.cleared, one.content_hash, ())
         entry = entry_for(self.app, one, whole, self.caller.user)
-        stamp = least([*(each.stamp for each in members), *more] or [whole.stamp])
+        stamp = least_trusted([*(each.stamp for each in members), *more] or [whole.stamp])
         reviews = {each.review for each in members}
         review = reviews.pop() if len(reviews) == 1 else whole.review
         named = dict.fromkeys(chain(entry.entities, *(each.entities for each in members)))

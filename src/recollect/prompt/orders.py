@@ -166,7 +166,7 @@ def gives_orders(text: str) -> bool:
 
 def orders(text: str, least: float = LIKELY) -> bool:
     """Say whether a text sounds like an order to a model, with a score of `least` or more."""
-    return score(plain(unescaped(text))) >= least
+    return order_score(plain(unescaped(text))) >= least
 
 
 def _line(line: str) -> tuple[str, int]:
@@ -205,17 +205,17 @@ def _character(match: re.Match[str]) -> str:
     return chr(number) if number < 0x110000 and not 0xD800 <= number < 0xE000 else ""
 
 
-def score(plain: str) -> float:
+def order_score(plain: str) -> float:
     """Return the log-odds that a sentence is an order to a model; it comes folded, in Latin letters where it may."""
     if len(_WORD.findall(plain)) < _FEWEST:
         return -9.0
     places = features(plain)
     weights = _weights()
-    return (sum(weights[place] for place in places) * share(places) + weights[SLOTS]) / SCALE
+    return (sum(weights[place] for place in places) * feature_weight(places) + weights[SLOTS]) / SCALE
 
 
-def share(places: Sequence[int]) -> float:
-    """Return how much each feature of a sentence counts: the less the more there are, and in a short one no more."""
+def feature_weight(places: Sequence[int]) -> float:
+    """Return the weight of each feature: 1 / √n for n features, where a short sentence counts as `_SHORT`."""
     return 1.0 / sqrt(max(len(places), _SHORT))
 
 
@@ -252,7 +252,7 @@ def _names(tokens: Sequence[str], words: Sequence[str]) -> Iterator[str]:
 
 
 def _concepts(words: Sequence[str]) -> Iterator[str]:
-    """Yield what the words stand for: each, in pairs, in order where they stand near, and what comes first."""
+    """Yield the concept features of words: single concepts, pairs, near pairs in order, and the first concept."""
     named = [_OF_WORD.get(word, ()) for word in words]
     found = sorted({name for names in named for name in names})
     yield from (f"c {name}" for name in found)

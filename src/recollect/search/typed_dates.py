@@ -91,7 +91,7 @@ def named_moment(text: str, now: datetime, *, end: bool = False, ahead: bool = F
     if found.date_obj is None:
         return None
     counted = bool(_COUNTED.search(words))
-    with calendar.in_zone(now.tzinfo or calendar.here()):
+    with calendar.in_zone(now.tzinfo or calendar.local_zone()):
         if found.period in ("time", "part_of_day") or (counted and ahead):
             if counted and _ELAPSED.search(words):  # so long ago, or hence, also where the clock was changed meanwhile
                 return calendar.instant(now) + (found.date_obj - naive)

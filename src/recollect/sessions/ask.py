@@ -2,7 +2,7 @@
 
 Nothing of ours can say that as well as the agent, which has the whole session before it. It is asked where something
 worth keeping was noted since it stored anything itself, at most three times a session, and never in a session that only
-looked around. What a person said and nobody stored is offered at the next start.
+looked around. A person's words that nobody stored are offered at the next start.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def ask(context: Context[EndTurn]) -> Injection | None:
 
 
 def offer(context: Context[StartSession]) -> tuple[str, str]:
-    """Return two lines about what a person said in an earlier session and nobody stored, and the id of that session.
+    """Return two lines about a person's words of an earlier session that nobody stored, and the id of that session.
 
     Both texts are empty if there is nothing. Of notes from tools the text says only how many there are: an agent that
     did not see the session would take them for true. Sessions that are still in use are skipped.
@@ -81,7 +81,7 @@ def offer(context: Context[StartSession]) -> tuple[str, str]:
     return "", ""
 
 
-def offered(context: Context[NoteShown]) -> None:
+def note_offered(context: Context[NoteShown]) -> None:
     """Note that the offer has reached the agent, so that it is not made again."""
     session = context.app.sessions.find(context.caller, context.event.offered)
     if session is not None:

@@ -25,7 +25,7 @@ from recollect.domain.lifecycle import (
     UseTool,
 )
 from recollect.domain.origin import Origin as Stamp
-from recollect.domain.origin import least
+from recollect.domain.origin import least_trusted
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory, Similar
 from recollect.errors import RecollectError, SecretFound
@@ -81,12 +81,12 @@ def forget_shown(context: Context[Any]) -> None:
 
 
 def capture_prompt(context: Context[SubmitPrompt]) -> None:
-    """Note what a prompt states."""
+    """Keep the statements of a prompt."""
     _capture(context, prompted(context.event.prompt, typed=context.event.typed), "")
 
 
 def capture_output(context: Context[UseTool]) -> None:
-    """Note what the use of a tool tells, or which drafts a memory replaces that the agent stored with it."""
+    """Keep the findings of a tool's use, or the drafts that a memory which the agent stored with it replaces."""
     event = context.event
     call = used(event.tool, event.input, event.output, failed=event.failed)
     if event.tool != ASSISTANT:
@@ -110,7 +110,7 @@ def summarize(context: Context[EndSession]) -> None:
     """Sum up what a session learnt, decided and left open, where it kept two memories or more."""
     if not context.settings.capture or not context.has("memory.store"):
         return
-    kept = _memories(context)
+    kept = _session_memories(context)
     context.update(since_checkpoint=0)
     if len(kept) < 2:
         return
@@ -119,7 +119,7 @@ def summarize(context: Context[EndSession]) -> None:
     )
     if found is not None:
         context.note(_observation(context, Decision.KEPT, "it sums up the session", memory_id=found))
-        ask_behind(context.app, lambda: sum_up_session(context.app, found, _memories(context), context.caller))
+        ask_behind(context.app, lambda: sum_up_session(context.app, found, _session_memories(context), context.caller))
 
 
 def _capture(context: Context[Any], occurrence: Occurrence, tool: str) -> None:
@@ -135,7 +135,7 @@ def _capture(context: Context[Any], occurrence: Occurrence, tool: str) -> None:
     if not found.notes:
         context.note(_observation(context, Decision.DROPPED, found.noise, tool, "" if again else _summary(occurrence)))
         return
-    known = {memory.content for memory in _memories(context)} if again else ()
+    known = {memory.content for memory in _session_memories(context)} if again else ()
     gate = context.settings.memorability_threshold if context.has("memory.memorability") else 0.0
     for note in _worth_noting(found.notes, gate):
         _store_or_drop(context, note, occurrence, state.trail, known, tool, gate)
@@ -167,7 +167,7 @@ def _store_or_drop(
     """Store what passes the gate, refresh what says nearly the same, or note that it is dropped."""
     score = _scored(note)
     draft = _draft(context, note, occurrence, score)
-    near = _near(context, draft) if score.passes(gate) else []
+    near = _nearest_memories(context, draft) if score.passes(gate) else []
     score = _scored(note, near)
     seen = _observation(context, Decision.DROPPED, score.explained(), tool, note.title)
     seen = seen.model_copy(update={"score": score.score})
@@ -253,7 +253,7 @@ def _replace_drafts(context: Context[UseTool], output: str) -> None:
         app.run_later(app.vectors.sync)
 
 
-def _near(context: Context[Any], draft: Draft) -> list[Similar]:
+def _nearest_memories(context: Context[Any], draft: Draft) -> list[Similar]:
     """Return the memories of the project nearest to a draft; none while the embedding model is not ready."""
     try:
         found = context.perform("find_similar", content=draft.content, scope=draft.scope, threshold=0.0, limit=_NEAR)
@@ -263,7 +263,7 @@ def _near(context: Context[Any], draft: Draft) -> list[Similar]:
 
 
 def _draft(context: Context[Any], note: Note, occurrence: Occurrence, score: Memorability) -> Draft:
-    """Return what is stored of a note, with its secrets masked; its evidence is its second heading."""
+    """Return the draft of a note, with its secrets masked; its evidence becomes the subtitle."""
     draft = Draft(
         content=note.content,
         title=note.title,
@@ -284,13 +284,13 @@ def _draft(context: Context[Any], note: Note, occurrence: Occurrence, score: Mem
 
 
 def _checkpoint(context: Context[Any]) -> None:
-    kept = _memories(context)
+    kept = _session_memories(context)
     if context.has("memory.store") and len(kept) >= 2:
         _store_with_origin(context, checkpoint(context.event.session_id, context.at, kept), _least_trusted_origin(kept))
     context.update(since_checkpoint=0)
 
 
-def _memories(context: Context[Any]) -> list[Memory]:
+def _session_memories(context: Context[Any]) -> list[Memory]:
     """Return the memories that the session made and that still hold, in order."""
     view = unfiltered(context.app, Draft(content="-"), context.caller)
     found = context.app.records.load(set(context.state.kept), view)
@@ -300,7 +300,7 @@ def _memories(context: Context[Any]) -> list[Memory]:
 
 def _least_trusted_origin(kept: Sequence[Memory]) -> Stamp:
     """Return the origin of what sums memories up: it has no more authority than the least of them."""
-    return least(memory.stamp for memory in kept)
+    return least_trusted(memory.stamp for memory in kept)
 
 
 def _store_with_origin(context: Context[Any], draft: Draft, stamp: Stamp) -> int | None:
@@ -357,7 +357,7 @@ class _Text(Request):
 
 
 class _ToolInput(Request):
-    given: dict[str, Any]
+    input: dict[str, Any]
 
 
 def masked_occurrence(occurrence: Occurrence) -> Occurrence:
@@ -368,5 +368,5 @@ def masked_occurrence(occurrence: Occurrence) -> Occurrence:
     """
     text = clear(_Text(text=occurrence.text), OnSecret.REDACT).value.text
     return replace(
-        occurrence, text=text, input=clear(_ToolInput(given=dict(occurrence.input)), OnSecret.REDACT).value.given
+        occurrence, text=text, input=clear(_ToolInput(input=dict(occurrence.input)), OnSecret.REDACT).value.input
     )

@@ -63,7 +63,7 @@ def clusters(memories: Iterable[Memory], now: datetime, min_age: timedelta = MIN
     for memory in sorted(memories, key=lambda memory: (memory.created_at, memory.id)):
         if _is_ripe(memory, now - min_age):
             groups[memory.namespace, memory.sensitivity].append(memory)
-    linked = (group for members in groups.values() for group in _linked(members))
+    linked = (group for members in groups.values() for group in _linked_groups(members))
     parts = (group[start : start + MOST] for group in linked for start in range(0, len(group), MOST))
     return [part for part in parts if len(part) >= FEWEST]
 
@@ -78,7 +78,7 @@ def summary(members: Sequence[Memory]) -> str:
     """
     words = {memory.id: topic_words(memory.content) for memory in members}
     titles = {memory.id: memory.title for memory in members if memory.title != title(memory.content)}
-    lines = {memory.id: titles.get(memory.id) or _central(memory, words) for memory in members}
+    lines = {memory.id: titles.get(memory.id) or _central_sentence(memory, words) for memory in members}
     shown = [
         memory for place, memory in enumerate(members) if not _said_later(lines[memory.id], members[place + 1 :], lines)
     ]
@@ -108,15 +108,15 @@ def topic(members: Sequence[Memory]) -> str:
     files = Counter(
         name for memory in members for name in {_name(path) for path in (*memory.files_modified, *memory.files_read)}
     )
-    if shared := _shared(files, len(members)):
+    if shared := _common_names(files, len(members)):
         return ", ".join(shared[:_FILES])
     spelt = spellings(memory.content for memory in members)
-    words = _shared(Counter(word for memory in members for word in topic_words(memory.content)), len(members))
+    words = _common_names(Counter(word for memory in members for word in topic_words(memory.content)), len(members))
     return ", ".join(spelt.get(word, word) for word in words[:_TOPIC])
 
 
-def _shared(counts: Counter[str], members: int) -> list[str]:
-    """Return what at least half of the members have, and more than one, the most frequent first."""
+def _common_names(counts: Counter[str], members: int) -> list[str]:
+    """Return the names that at least half of the members share (at least two), the most frequent first."""
     shared = [word for word, count in counts.items() if 2 * count >= members and count > 1]
     return sorted(shared, key=lambda word: (-counts[word], word))
 
@@ -129,7 +129,7 @@ def _is_ripe(memory: Memory, before: datetime) -> bool:
     return may_condense(memory) and memory.updated_at < before and not memory.is_hidden
 
 
-def _linked(memories: Sequence[Memory]) -> list[list[Memory]]:
+def _linked_groups(memories: Sequence[Memory]) -> list[list[Memory]]:
     """Return the groups that chains of like memories make; each is compared with those it shares a word with."""
     words = [topic_words(memory.content) for memory in memories]
     group_of = list(range(len(memories)))
@@ -147,7 +147,7 @@ def _linked(memories: Sequence[Memory]) -> list[list[Memory]]:
     return list(found.values())
 
 
-def _central(memory: Memory, words: Mapping[int, frozenset[str]]) -> str:
+def _central_sentence(memory: Memory, words: Mapping[int, frozenset[str]]) -> str:
     """Return the sentence of a memory that has most in common with the other members; of equal ones the first."""
     others = [theirs for memory_id, theirs in words.items() if memory_id != memory.id]
     first = sentences(memory.content)[:_SENTENCES]
@@ -171,7 +171,7 @@ def compress_at_session_end(context: Context[EndSession]) -> None:
 
 def compress(app: App, caller: Caller, settings: LifecycleSettings, say: Say = summary) -> Compressed:
     """Write a summary of each cluster of old memories about the same, at most five of them."""
-    old = _old(app, caller, settings)
+    old = _old_memories(app, caller, settings)
     written: list[int] = []
     members = 0
     for cluster in clusters(old, app.clock(), timedelta(days=settings.compression_min_age_days)):
@@ -180,7 +180,7 @@ def compress(app: App, caller: Caller, settings: LifecycleSettings, say: Say = s
         ]  # who brought it back wants it so
         if len(some) < FEWEST:
             continue
-        new = _write(app, some, say, caller)
+        new = _write_summary(app, some, say, caller)
         if new is not None:
             written.append(new)
             members += len(some)
@@ -189,7 +189,7 @@ def compress(app: App, caller: Caller, settings: LifecycleSettings, say: Say = s
     return Compressed(len(old), tuple(written), members)
 
 
-def _old(app: App, caller: Caller, settings: LifecycleSettings) -> list[Memory]:
+def _old_memories(app: App, caller: Caller, settings: LifecycleSettings) -> list[Memory]:
     """Return the memories that are old enough and stand for themselves."""
     now, namespace = app.clock(), caller.writable(caller.namespace(Scope.PROJECT))
     before = now - timedelta(days=settings.compression_min_age_days)
@@ -204,7 +204,7 @@ def _old(app: App, caller: Caller, settings: LifecycleSettings) -> list[Memory]:
     return list(app.records.load(ids, view).values())
 
 
-def _write(app: App, some: Sequence[Memory], say: Say, caller: Caller) -> int | None:
+def _write_summary(app: App, some: Sequence[Memory], say: Say, caller: Caller) -> int | None:
     categories = {memory.category for memory in some}
     about = topic(some)
     title = f"{len(some)} memories" + (f" about {about}" if about else "")

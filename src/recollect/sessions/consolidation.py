@@ -60,7 +60,7 @@ class Consolidated:
 def consolidated(
     memory: AgingMemory, now: datetime, decay: float = DECAY, days: Sequence[date] | None = None
 ) -> Consolidated:
-    """Return the importance of a memory `now`, given how far it was consolidated before; `decay` is of one day.
+    """Return the importance of a memory `now`, from its last consolidation on; `decay` is the factor of a day.
 
     Of the days since then those count on which sessions ended, which are `days` in order; all do where that is None.
     The boost is `0.03 × ln(1 + accesses)` in all, whenever they came. A day counts when the memory was neither written
@@ -71,15 +71,15 @@ def consolidated(
     accesses = max(memory.accesses, counted)
     boost = BOOST * (math.log1p(accesses) - math.log1p(counted))
     since = max(used_at, mark.at) if mark else used_at
-    faded = decay * decay_rate(memory) * _passed(since, now, days)
+    faded = decay * decay_rate(memory) * _days_passed(since, now, days)
     importance = max(min(memory.importance + boost, 1.0) - faded, 0.0)
-    evicted = not memory.replaced and importance < EVICTED_BELOW and _passed(used_at, now, days) >= UNUSED / _DAY
+    evicted = not memory.replaced and importance < EVICTED_BELOW and _days_passed(used_at, now, days) >= UNUSED / _DAY
     slight = not evicted and _slight(importance - memory.importance)
     return Consolidated(importance, Mark(max(now, mark.at) if mark else now, accesses), evicted, slight)
 
 
-def _passed(since: datetime, now: datetime, days: Sequence[date] | None) -> float:
-    """Return how many days have passed, at most as many as there are later `days`."""
+def _days_passed(since: datetime, now: datetime, days: Sequence[date] | None) -> float:
+    """Return the number of days passed, at most the number of later `days`."""
     passed = max((now - since) / _DAY, 0.0)
     return passed if days is None else min(passed, len(days) - bisect_right(days, since.date()))
 
@@ -90,7 +90,7 @@ def _slight(change: float) -> bool:
 
 
 def decay_rate(memory: AgingMemory) -> float:
-    """Return how fast a memory fades: 1, or less for decisions and discoveries."""
+    """Return the speed at which a memory fades: 1, or less for decisions and discoveries."""
     return min(POLICIES[memory.fact_type].decay, _SLOW.get(memory.type, 1.0) if memory.type else 1.0)
 
 
@@ -114,7 +114,7 @@ def fade_at_session_end(context: Context[EndSession]) -> None:
 
 
 def consolidate(app: App, caller: Caller, settings: LifecycleSettings) -> Faded:
-    """Bring the importance of a project's memories up to now; one that runs at the same time adds nothing twice.
+    """Bring the importance of a project's memories up to now; a run at the same time changes no memory twice.
 
     What is to change is found without a lock and looked at again in the transaction that changes it.
     """
@@ -124,19 +124,19 @@ def consolidate(app: App, caller: Caller, settings: LifecycleSettings) -> Faded:
         with app.records.writing(namespace, caller.user) as transaction:
             days = transaction.consolidation.note_session_day(today)
     known = app.records.consolidation.aging(namespace, settings.fading)
-    due = _due(app, known, decay, days)
+    due = _due_changes(app, known, decay, days)
     changed = hidden = 0
     for batch in _batches([memory.id for memory, done in due if done.importance != memory.importance], _BATCH):
         with app.records.writing(namespace, caller.user) as transaction:
-            found = _due(app, transaction.consolidation.aging(batch), decay, days)
+            found = _due_changes(app, transaction.consolidation.aging(batch), decay, days)
             transaction.consolidation.consolidate([(memory, done.importance, done.mark) for memory, done in found])
             changed += len(found)
     captured = known if settings.fading == CAPTURED else app.records.consolidation.aging(namespace, CAPTURED)
-    beyond = _beyond(captured, settings.max_captured)
+    beyond = _over_limit(captured, settings.max_captured)
     going = dict.fromkeys([memory.id for memory, done in due if done.evicted] + beyond)
     for batch in _batches(list(going)[:_MOST_EVICTED], _EVICTED):
         with app.records.writing(namespace, caller.user) as transaction:
-            found = _due(app, transaction.consolidation.aging(batch), decay, days)
+            found = _due_changes(app, transaction.consolidation.aging(batch), decay, days)
             unused = {memory.id for memory, done in found if done.evicted}
             hidden += sum(
                 transaction.memories.hide(number, _EVICT) for number in batch if number in unused or number in beyond
@@ -147,8 +147,8 @@ def consolidate(app: App, caller: Caller, settings: LifecycleSettings) -> Faded:
     return Faded(len(known), changed, hidden)
 
 
-def _beyond(captured: Sequence[AgingMemory], most: int) -> list[int]:
-    """Return what is beyond `most` memories (0: nothing): what was replaced, then the least used, oldest, slightest."""
+def _over_limit(captured: Sequence[AgingMemory], most: int) -> list[int]:
+    """Return the ids beyond `most` memories (0: none): the replaced, then the least used, oldest, least important."""
     order = sorted(
         captured,
         key=lambda memory: (not memory.replaced, memory.accesses, memory.updated_at, memory.importance, memory.id),
@@ -160,7 +160,7 @@ def _batches(ids: Sequence[int], size: int) -> Iterator[Sequence[int]]:
     return (ids[start : start + size] for start in range(0, len(ids), size))
 
 
-def _due(
+def _due_changes(
     app: App, memories: Sequence[AgingMemory], decay: float, days: Sequence[date]
 ) -> list[tuple[AgingMemory, Consolidated]]:
     """Return the changes of these memories that are worth writing."""

@@ -76,8 +76,8 @@ class _Answer(BaseModel):
     @field_validator("memories")
     @classmethod
     def _one_is_usable(cls, memories: list[Any]) -> list[Any]:
-        """Refuse an answer without one usable candidate, so that it is asked again; each is checked by itself later."""
-        if memories and all(_fault(memory) for memory in memories):
+        """Refuse an answer without any usable candidate, so that it is asked again; each is checked by itself later."""
+        if memories and all(_candidate_fault(memory) for memory in memories):
             raise ValueError("no candidate is usable")
         return memories
 
@@ -104,7 +104,7 @@ def extract_memories(app: App, request: ExtractMemories, caller: Caller, *, requ
     problems: list[Problem] = []
     known = unread = read = 0
     why = ""
-    for place, part in zip(count(1), _parts(request.messages)):
+    for place, part in zip(count(1), _message_parts(request.messages)):
         digest = hashlib.sha256(json.dumps(part, ensure_ascii=False).encode()).hexdigest()
         if app.records.outcomes.previous([namespace], caller.user, _NAME, digest) is not None:
             known += 1
@@ -117,7 +117,7 @@ def extract_memories(app: App, request: ExtractMemories, caller: Caller, *, requ
         for number, candidate in enumerate(candidates, 1):
             try:
                 done.append(
-                    _stored(
+                    _store_candidate(
                         app,
                         request,
                         candidate,
@@ -136,8 +136,8 @@ def extract_memories(app: App, request: ExtractMemories, caller: Caller, *, requ
     return Extracted(**counts, unread=unread, why=why, problems=tuple(problems))
 
 
-def _parts(messages: Sequence[Said]) -> Iterator[list[dict[str, str]]]:
-    """Yield the messages in stretches that one question can show; a long message is cut, once its secrets are masked.
+def _message_parts(messages: Sequence[Said]) -> Iterator[list[dict[str, str]]]:
+    """Yield the messages in groups that fit into a question; a long message is cut after its secrets are masked.
 
     Half of a token is no secret to the gate any more.
     """
@@ -162,8 +162,8 @@ def _candidates(chat: PydanticAiChat | None, part: list[dict[str, str]]) -> list
     return chat.ask(_TASK, part, _Answer, most=_ANSWER).memories
 
 
-def _fault(found: Any) -> str:
-    """Return what is wrong with a candidate, without a word of it; nothing for one that can be used."""
+def _candidate_fault(found: Any) -> str:
+    """Return the fault of a candidate, without quoting it; empty for a usable candidate."""
     try:
         _Candidate.model_validate(found)
     except ValidationError as error:
@@ -172,10 +172,10 @@ def _fault(found: Any) -> str:
     return ""
 
 
-def _stored(
+def _store_candidate(
     app: App, request: ExtractMemories, found: Any, number: int, caller: Caller, part: Sequence[dict[str, str]]
 ) -> str:
-    """Remember a candidate and say what became of it; raise `InvalidInput` or `SecretFound` for one to be left out.
+    """Remember a candidate and say what became of it; raise `InvalidInput` or `SecretFound` where it must be left out.
 
     What the person said takes effect by itself. What only others said waits for a decision.
     """
@@ -183,7 +183,7 @@ def _stored(
     of_person = "\n".join(f"{each['speaker']}: {each['said']}" for each in part if each["speaker"].lower() in _PERSON)
     if number > _TAKEN:
         raise InvalidInput("memories", f"Only the first {_TAKEN} candidates of a part are taken.")
-    if fault := _fault(found):
+    if fault := _candidate_fault(found):
         raise InvalidInput("memories", fault)
     candidate = _Candidate.model_validate(found)
     if gives_orders("\n".join((candidate.content, candidate.overview, candidate.abstract))):

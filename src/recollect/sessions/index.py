@@ -102,7 +102,7 @@ def read_index(
     """
     with app.records.snapshot():
         view = view_of(app, filters, caller).model_copy(update=_UNASKED)
-        found = _considered(app, view, caller, filters, session_id)
+        found = _candidates(app, view, caller, filters, session_id)
         total, counted = app.records.overview.facets(view.model_copy(update={"told": True}), _COUNTED)
     speaking = [memory for memory in found if memory.speaks_unasked and permitted(memory)]
     about = _words_at_hand(folder)
@@ -111,18 +111,18 @@ def read_index(
     silent = [memory for memory in found if memory.id not in spoken and memory.authority is Authority.TOLD]
     stored = _Stored(total, counted.get("category", {}), counted.get("tags", {})).without(silent)
     lines = (line for memory in ordered if (line := _line(memory, now)) is not None)
-    chosen = _fitting(lines, max_tokens - count(_framed((), stored)), count)
-    while chosen and count(_framed(chosen, stored)) > max_tokens:  # the last line may name longer topics by now
+    chosen = _lines_that_fit(lines, max_tokens - count(_framed_text((), stored)), count)
+    while chosen and count(_framed_text(chosen, stored)) > max_tokens:  # the last line may name longer topics by now
         chosen.pop()
     if not chosen:
         return Index()
-    text = _framed(chosen, stored)
+    text = _framed_text(chosen, stored)
     return Index(
         text, tuple(entry.memory.id for entry in chosen), tuple(entry.memory.id for entry in chosen if entry.whole)
     )
 
 
-def _considered(app: App, view: View, caller: Caller, filters: Filters, session_id: str) -> list[Memory]:
+def _candidates(app: App, view: View, caller: Caller, filters: Filters, session_id: str) -> list[Memory]:
     """Return the memories that may have a line: what is pinned, and the first ones of every order."""
     found: dict[int, Memory] = {}
     pages = [view.model_copy(update={"pinned": True})]
@@ -141,7 +141,7 @@ def _considered(app: App, view: View, caller: Caller, filters: Filters, session_
 
 
 def _rank(memory: Memory) -> int:
-    """Return which comes first: what the session itself wrote down, what is pinned, rules, then all others."""
+    """Return the rank of a memory: the session's own notes, pinned memories, rules, then all others."""
     if memory.type is ObservationType.CHECKPOINT:
         return 0
     return 1 if memory.standing is Standing.PINNED else 2 if _is_trusted_rule(memory) else 3
@@ -153,7 +153,7 @@ def _is_trusted_rule(memory: Memory) -> bool:
 
 
 def _value(memory: Memory, now: datetime, about: Collection[str]) -> float:
-    """Return how much a memory deserves a line: its importance, its use, its age, and what the session is about."""
+    """Return the worth of a line for a memory: by its importance, use, age, and relation to the session."""
     age = max(now - (memory.observed_at or memory.updated_at), timedelta())
     uses = memory.accessed_count + memory.recalled_count
     recent = float(0.5 ** (age / _HALF_LIFE))
@@ -213,8 +213,8 @@ def _age(age: timedelta) -> str:
     return "1 day" if days == 1 else f"{days} days"
 
 
-def _fitting(lines: Iterable[_Line], left: int, count: Callable[[str], int]) -> list[_Line]:
-    """Return the first lines that fit in so many tokens; a long one that does not fit leaves its place to others."""
+def _lines_that_fit(lines: Iterable[_Line], left: int, count: Callable[[str], int]) -> list[_Line]:
+    """Return the first lines that fit in so many tokens; a line too long for the rest is left out."""
     chosen: list[_Line] = []
     for line in lines:
         if left < _SHORTEST:
@@ -225,8 +225,8 @@ def _fitting(lines: Iterable[_Line], left: int, count: Callable[[str], int]) -> 
     return chosen
 
 
-def _framed(chosen: Sequence[_Line], stored: _Stored) -> str:
-    rest = _rest(stored, chosen)
+def _framed_text(chosen: Sequence[_Line], stored: _Stored) -> str:
+    rest = _rest_line(stored, chosen)
     return "\n".join((f"<{FENCE}>", _HEAD, *_by_topic(chosen), *([rest] if rest else []), f"</{FENCE}>"))
 
 
@@ -240,7 +240,7 @@ def _by_topic(chosen: Sequence[_Line]) -> list[str]:
     return first + [text for texts in topics.values() for text in texts]
 
 
-def _rest(stored: _Stored, chosen: Sequence[_Line]) -> str:
+def _rest_line(stored: _Stored, chosen: Sequence[_Line]) -> str:
     """Return the line that says what is stored beyond the lines, by topic with counts; empty where that is nothing."""
     left = stored.total - sum(line.memory.authority is Authority.TOLD for line in chosen)
     if left <= 0:

@@ -41,16 +41,16 @@ def inject(context: Context[SubmitPrompt]) -> Injection | None:
     index = _index(context) if context.state.owes_index else None
     if prompted(context.event.prompt, typed=context.event.typed).origin is not Origin.PROMPT:
         return index
-    known = _known(context) | dict.fromkeys(map(int, index.whole_ids if index else ()), context.at)
+    known = _already_shown(context) | dict.fromkeys(map(int, index.whole_ids if index else ()), context.at)
     found = sure_matches(context.app, context.event.prompt, context.caller, known)
-    shown = _shown(context, _balanced(context, found))
+    shown = _memory_block(context, _across_scales(context, found))
     return _joined(index, shown) if index and shown else index or shown
 
 
 def inject_at_start(context: Context[StartSession]) -> Injection | None:
     """Return the index: the rules, a line for each other memory, and after a compaction what the session learnt.
 
-    What a person said in an earlier session and nobody stored stands below it.
+    Unstored drafts of a person's words from an earlier session stand below it.
     """
     capture.forget_shown(context)
     if not _injects(context):
@@ -71,21 +71,21 @@ def inject_after_tool(context: Context[UseTool]) -> Injection | None:
     """Return the memories whose moment it is, and what was learnt of the same failure."""
     if not _injects(context):
         return None
-    event, failed = context.event, failing(context.event)
+    event, failed = context.event, failure_text(context.event)
     failed_now = event.failed or bool(failed)
     due = moment.reminder(
         context, moment.fitting(context.app, event, context.caller, _reminded(context), failed=failed_now)
     )
     if not failed:
         return due
-    known = _known(context) | dict.fromkeys(map(int, due.memory_ids if due else ()), context.at)
+    known = _already_shown(context) | dict.fromkeys(map(int, due.memory_ids if due else ()), context.at)
     found = sure_matches(context.app, failed, context.caller, known)
-    learnt = _shown(context, found[: min(_AFTER_FAILURE, context.settings.max_inject_count)])
+    learnt = _memory_block(context, found[: min(_AFTER_FAILURE, context.settings.max_inject_count)])
     return _joined(due, learnt) if due and learnt else due or learnt
 
 
-def failing(event: UseTool) -> str:
-    """Return how a command failed, in its own words; empty where it did not."""
+def failure_text(event: UseTool) -> str:
+    """Return the line of its output in which a command failed; empty where it succeeded."""
     call = used(event.tool, event.input, event.output, failed=event.failed)
     return failure_of(call) if call.origin is Origin.COMMAND else ""
 
@@ -116,7 +116,7 @@ def _joined(first: Injection, shown: Injection) -> Injection:
 
 
 def note_delivered(context: Context[NoteShown]) -> None:
-    """Note what the agent has in front of it now; only what was shown whole is not shown again."""
+    """Note the memories that reached the agent; only those shown whole are not shown again."""
     event, whole = context.event, tuple(int(memory_id) for memory_id in context.event.whole_ids)
     ids = tuple(int(memory_id) for memory_id in event.memory_ids)
     reminded = dict.fromkeys((*context.state.reminded, *(int(memory_id) for memory_id in event.reminded_ids)))
@@ -129,7 +129,7 @@ def note_delivered(context: Context[NoteShown]) -> None:
     if event.index:
         context.update(owes_index=False)
     if event.offered:
-        ask.offered(context)
+        ask.note_offered(context)
     if event.ask:
         return
     view = unfiltered(context.app, Draft(content="-"), context.caller)
@@ -147,13 +147,13 @@ def _injects(context: Context[Any]) -> bool:
 
 
 def _reminded(context: Context[Any]) -> dict[int, datetime]:
-    """Return which memories have come up at their moment, and when; what was done without one counts as of now."""
+    """Return the memories that came up at their moment, with the time; those needing no reminder count as of now."""
     shown_at = context.state.shown_at
     return {memory_id: shown_at.get(memory_id, context.at) for memory_id in context.state.reminded}
 
 
-def _known(context: Context[Any]) -> dict[int, datetime]:
-    """Return what the agent has in front of it: what it was shown, and when, and what was kept of this session."""
+def _already_shown(context: Context[Any]) -> dict[int, datetime]:
+    """Return the memories that the agent has seen, with the time: those shown, and those kept of this session."""
     shown_at = context.state.shown_at
     kept = {*context.state.kept} - {*context.state.forgotten}
     return {memory_id: shown_at.get(memory_id, context.at) for memory_id in context.state.injected} | dict.fromkeys(
@@ -161,7 +161,7 @@ def _known(context: Context[Any]) -> dict[int, datetime]:
     )
 
 
-def _shown(context: Context[Any], found: Sequence[Memory]) -> Injection | None:
+def _memory_block(context: Context[Any], found: Sequence[Memory]) -> Injection | None:
     """Return the block of memories within the budget."""
     count = context.app.embedder.counter() or estimate
     text, ids = memory_context(found, context.settings.token_budget, count)
@@ -171,7 +171,7 @@ def _shown(context: Context[Any], found: Sequence[Memory]) -> Injection | None:
     return Injection(text, shown, whole_ids=shown)
 
 
-def _balanced(context: Context[SubmitPrompt], found: list[Memory]) -> list[Memory]:
+def _across_scales(context: Context[SubmitPrompt], found: list[Memory]) -> list[Memory]:
     """Return as many memories as there are places, of all temporal scales where that capability is there."""
     places = context.settings.max_inject_count
     if not context.has("memory.temporal") or len(found) <= places:

@@ -65,7 +65,7 @@ class Memorability:
 
     @property
     def score(self) -> float:
-        """Return how memorable the text is, 0–1."""
+        """Return the memorability of the text, 0–1."""
         worth = _SUBSTANCE * self.substance + _SALIENCE * self.salience + _TYPE * self.type_weight
         return round(self.distinctiveness * worth, 3)
 
@@ -74,7 +74,7 @@ class Memorability:
         return self.score >= gate
 
     def explained(self) -> str:
-        """Return the score and its dimensions in one line."""
+        """Return the score and its dimensions on a line."""
         parts = (
             f"substance {self.substance:.2f}",
             f"salience {self.salience:.2f}",
@@ -87,14 +87,14 @@ class Memorability:
 def memorability(
     text: str, kind: Kind | None, cosines: Iterable[float] = (), *, passes_now: bool = False
 ) -> Memorability:
-    """Return how memorable a text of a type is, by its cosines to the nearest memories that are stored."""
+    """Return the memorability of a text of a type, by its cosines to the nearest stored memories."""
     substance = min(len(topic_words(text)) / FULL, 1.0)
     salience = min(sum(STANDS_OUT[sign] for sign in signs_of(text, kind, passes_now=passes_now)), 1.0)
     return Memorability(round(substance, 3), round(salience, 3), TYPE_WEIGHTS[kind], distinctiveness(cosines))
 
 
 def signs_of(text: str, kind: Kind | None, *, passes_now: bool = False) -> Collection[str]:
-    """Return what of a text stands out."""
+    """Return the signs by which a text stands out."""
     found = {
         "a rule": kind is Kind.DECISION,
         "passes now": passes_now,
@@ -107,6 +107,6 @@ def signs_of(text: str, kind: Kind | None, *, passes_now: bool = False) -> Colle
 
 
 def distinctiveness(cosines: Iterable[float]) -> float:
-    """Return how new a text is (0–1): 1 up to a cosine of 0.90 to the nearest memory, and 0 from 0.98 on."""
+    """Return the novelty of a text (0–1): 1 up to a cosine of 0.90 to the nearest memory, and 0 from 0.98 on."""
     nearest = max(cosines, default=-1.0)
     return round(min(max((_SAME - nearest) / (_SAME - _NEW), 0.0), 1.0), 3)

@@ -34,7 +34,7 @@ from recollect.prompt.neutral import neutral
 from recollect.search.other_projects import counts_of
 from recollect.sessions import ask, capture, compression, consolidation, moment, segmentation
 from recollect.sessions.inject import (
-    failing,
+    failure_text,
     inject,
     inject_after_tool,
     inject_at_start,
@@ -114,7 +114,7 @@ def session_start(app: App, request: StartSession, caller: Caller, *, request_id
 
 
 def prompt_submit(app: App, request: SubmitPrompt, caller: Caller, *, request_id: str = "") -> Injection:
-    """Return what to put before a prompt: the memories that are relevant to it, fenced as data, or nothing."""
+    """Return the text to put before a prompt: its relevant memories, fenced as data, or an empty text."""
     del request_id  # asked again, it answers again
     found = _injection(*passed(app, request, caller))
     if found.shown:
@@ -127,7 +127,7 @@ def _about(request: SessionEvent) -> dict[str, Any]:
 
 
 def note_shown(app: App, request: NoteShown, caller: Caller) -> Noted:
-    """Keep what has reached the agent, so that it is not shown again."""
+    """Note the memories that have reached the agent, so that they are not shown again."""
     return _noted(*passed(app, request, caller))
 
 
@@ -137,7 +137,7 @@ def answer_prompt(app: App, request: SubmitPrompt, caller: Caller) -> Injection:
 
 
 def answer_start(app: App, request: StartSession, caller: Caller) -> Injection:
-    """Return what a session that begins must not forget, and how much waits for a person's decision.
+    """Return the index for a beginning session, and the number of memories that wait for a person's decision.
 
     What is filed under a name that the project had before is named too, since nothing of it is shown.
     """
@@ -145,7 +145,7 @@ def answer_start(app: App, request: StartSession, caller: Caller) -> Injection:
 
 
 def preview_start(app: App, request: StartSession, caller: Caller) -> Injection:
-    """Return what `answer_start` would answer a session that begins now; no session begins, and nothing is written."""
+    """Return the answer that `answer_start` would give now, without a session and without a write."""
     now = app.clock()
     places = {"project": caller.namespace(Scope.PROJECT), "agent": request.agent}
     session = Session(id=0, session_id=request.session_id, started_at=now, last_at=now, **places)
@@ -171,24 +171,24 @@ def answer_before_tool(app: App, request: BeforeTool, caller: Caller) -> Injecti
 def answer_tool(app: App, request: UseTool, caller: Caller) -> Injection:
     """Return the memories whose moment it is, and what was learnt of a failure that a tool reports."""
     request = request.model_copy(update={"output": _ends_of(request.output)})
-    due = failing(request) or any(moment.fitting(app, request, caller, failed=request.failed))
+    due = failure_text(request) or any(moment.fitting(app, request, caller, failed=request.failed))
     return _injection(*passed(app, request, caller, _stages(answering=True))) if due else Injection()
 
 
 def answer_turn(app: App, request: EndTurn, caller: Caller) -> Injection:
-    """Return what an agent that ends a turn is asked to do before; mostly nothing."""
+    """Return the question to an agent that ends a turn; mostly empty."""
     return _injection(*passed(app, request, caller, _stages(answering=True)))
 
 
 def note_turn(app: App, request: EndTurn, caller: Caller) -> Noted:
-    """Look at what an agent said at the end of a turn, as at a report."""
+    """Read the agent's last text of a turn as a report."""
     if not request.output.strip():
         return Noted(request.session_id)
     return tool_post(app, UseTool(**_about(request), tool=ASSISTANT, output=request.output), caller)
 
 
 def note_prompt(app: App, request: SubmitPrompt, caller: Caller) -> Noted:
-    """Keep what is worth it of a prompt that `answer_prompt` has answered."""
+    """Keep the memorable statements of a prompt that `answer_prompt` has answered."""
     return _noted(*passed(app, request, caller, _stages(answering=False)))
 
 

@@ -12,7 +12,7 @@ from recollect.gate import clear, masked
 from recollect.sessions.boundaries import Boundary, window_after
 from recollect.sessions.observations.lines import read
 from recollect.sessions.observations.occurrence import shown_input, used
-from recollect.sessions.observations.statements import said
+from recollect.sessions.observations.statements import own_words
 from recollect.sessions.session_state import Context
 
 PREDICATE: Final = "boundary_at"
@@ -22,7 +22,7 @@ _BOUNDARIES: Final = 200  # of a session that are kept
 
 def segment_prompt(context: Context[SubmitPrompt]) -> None:
     """Look whether a prompt opens another topic."""
-    _segment(context, said(context.event.prompt), prompt=True)
+    _segment(context, own_words(context.event.prompt), prompt=True)
 
 
 def segment_output(context: Context[UseTool]) -> None:

@@ -44,7 +44,7 @@ BY_YOU: Final = "by you"
 
 
 def drafted(stored: dict[str, Any]) -> tuple[Draft, Origin]:
-    """Return the draft of an observation that was not kept, and who said it; an older one says that by its trust."""
+    """Return the draft and the origin of an observation that was not kept; an older origin follows its trust."""
     draft = Draft(**{name: value for name, value in stored.items() if name not in Origin.model_fields})
     said_by = stored.get("said_by") or before_stamps(draft.source, draft.trust)
     return draft, Origin(said_by=said_by, came_from=stored.get("came_from") or "")
@@ -83,7 +83,7 @@ def glance_at_sessions(app: App, request: GlanceAtSessions, caller: Caller) -> S
 
 
 def _prompt(observation: Observation | None, memories: Mapping[int, Memory]) -> str:
-    """Return the text of a prompt, of one that was kept the memory's."""
+    """Return the text of a prompt; of a kept prompt the text of its memory."""
     if observation is None:
         return ""
     memory = memories.get(observation.memory_id or 0) if observation.decision is Decision.KEPT else None
@@ -91,7 +91,7 @@ def _prompt(observation: Observation | None, memories: Mapping[int, Memory]) -> 
 
 
 def _learnt(ids: Iterable[int], memories: Mapping[int, Memory], prompt: Observation | None) -> tuple[Memory, ...]:
-    """Return what a session learnt beside its first prompt, as it is now: stored memories, then rules, then drafts."""
+    """Return the memories of a session but its first prompt, as they are now: stored, then rules, then drafts."""
     first = prompt.memory_id if prompt is not None else None
     now = (memories[number].superseded_by or number for number in ids if number in memories and number != first)
     found = (memories[number] for number in dict.fromkeys(now) if number in memories)
@@ -130,7 +130,7 @@ def uses_of(app: App, request: UsesOf, caller: Caller) -> tuple[Use, ...]:
 
 
 def correct_observation(app: App, request: CorrectObservation, caller: Caller, *, request_id: str = "") -> Noted:
-    """Keep an observation that was dropped or is a draft, or forget one that was kept."""
+    """Keep an observation that was dropped or is a draft, or forget a kept observation."""
     session = _found(app, request.session_id, caller)
     observation = next((each for each in app.sessions.observations(session) if each.number == request.number), None)
     if observation is None:

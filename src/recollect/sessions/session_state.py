@@ -73,7 +73,7 @@ class SessionState(BaseModel):
 
 
 def state_of(stored: dict[str, Any]) -> SessionState:
-    """Return the state as it was stored; one that cannot be read begins anew."""
+    """Return the stored state; an unreadable state begins anew."""
     try:
         return SessionState.model_validate(stored)
     except ValidationError:
@@ -81,7 +81,7 @@ def state_of(stored: dict[str, Any]) -> SessionState:
 
 
 def rebased(before: SessionState, after: SessionState, stored: SessionState) -> SessionState:
-    """Return what an event that made `after` of `before` makes of what is `stored` by now.
+    """Merge the changes of an event, from `before` to `after`, into the state that is `stored` by now.
 
     Replicas may work on two events of one session at once, and words may have been taken out meanwhile. Neither event
     loses what the other noted: lists, counts and what was read outside get what each added. Of the window and the trail
@@ -104,7 +104,7 @@ def rebased(before: SessionState, after: SessionState, stored: SessionState) -> 
 
 
 def _joined(before: tuple[T, ...], after: tuple[T, ...], stored: tuple[T, ...]) -> tuple[T, ...]:
-    """Return what is stored without what an event removed, and then what it added."""
+    """Return the stored items without those that an event removed, followed by those that it added."""
     added = [item for item in after if item not in before and item not in stored]
     return (*(item for item in stored if item in after or item not in before), *added)
 

@@ -31,7 +31,7 @@ def summary(session_id: str, at: datetime, kept: Sequence[Memory], trail: Trail)
 
 
 def checkpoint(session_id: str, at: datetime, kept: Sequence[Memory]) -> Draft:
-    """Return what a session has learnt so far: the summary's memory, as it is before the session ends."""
+    """Return the summary of a session so far, as a draft, before the session ends."""
     return _of_session(session_id, at, Kind.CHECKPOINT, _listed(kept))
 
 

@@ -38,7 +38,7 @@ def scale_by_age(age: timedelta) -> Scale:
 
 
 def scale(memory: Memory, now: datetime) -> Scale:
-    """Return the scale of a memory: that of its age, promoted by one each at 3, 6 and 12 uses, at most to project."""
+    """Return the scale of a memory: that of its age, promoted a step each at 3, 6 and 12 uses, at most to project."""
     uses = memory.accessed_count + memory.recalled_count
     by_age = _SCALES.index(scale_by_age(now - (memory.observed_at or memory.created_at)))
     return _SCALES[min(by_age + sum(uses >= least for least in _USES), len(_SCALES) - 1)]

@@ -30,7 +30,7 @@ def chunk(text: str, tokens: Sequence[tuple[int, int]], size: int, overlap: int)
 
 
 def _end(tokens: Sequence[tuple[int, int]], breaks: set[int], first: int, last: int) -> int:
-    """Return how many tokens in the span should end: after the latest break in its second half, else at `last`."""
+    """Return the token at which a span should end: after the latest break in its second half, else at `last`."""
     for number in range(last, (first + last) // 2, -1):
         if tokens[number][0] in breaks:
             return number

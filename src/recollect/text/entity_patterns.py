@@ -75,7 +75,7 @@ _LIBRARY = re.compile(rf"(?:[A-Z]\w*|{_any('products')})\.js")
 
 
 def shapes(text: str) -> Iterator[Found]:
-    """Yield what a text names by its shape, in order."""
+    """Yield the entities of a text that have a known shape, in order."""
     for place in _SHAPE.finditer(text):
         kind, name, (start, end) = place.lastgroup or "", place[0], place.span()
         if kind == "code":
@@ -94,13 +94,13 @@ def shapes(text: str) -> Iterator[Found]:
 
 
 def fences(text: str) -> list[tuple[int, int]]:
-    """Return where fenced blocks of code begin and end."""
+    """Return the start and end of each fenced block of code."""
     marks = [place.start() for place in _FENCE.finditer(text)]
     return list(zip(marks[::2], [*marks[1::2], len(text)], strict=False))
 
 
 def _code(name: str, start: int) -> Iterator[Found]:
-    """Yield what stands between backticks: a single word is an identifier, unless it is something else."""
+    """Yield the entities between backticks: a single word is an identifier, unless it has another shape."""
     inner = name[1:-1]
     found = [Found(start + 1 + shape.start, start + 1 + shape.end, shape.type) for shape in shapes(inner)]
     whole = any(entity.end - entity.start == len(inner) and entity.type for entity in found)

@@ -60,7 +60,7 @@ def is_typed(prompt: str) -> bool:
 
 
 def reported(prompt: str) -> str:
-    """Return what a prompt tells that nobody typed: without what agents add to others, and the tags around it."""
+    """Return the text of a prompt that nobody typed, without the additions of agents and the tags around it."""
     lines = added_removed(prompt).split("\n")
     return "\n".join(_TAG.sub("", line) if line.lstrip().startswith("<") else line for line in lines).strip()
 

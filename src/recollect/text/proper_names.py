@@ -83,7 +83,7 @@ def _word(place: re.Match[str], at: int) -> Word:
 
 
 def _chain(prose: str, words: Sequence[Word], first: int) -> int:
-    """Return where the capitalised words from `first` on end: joined by a space, an initial's stop, a particle, &."""
+    """Return the end of the capitalised words from `first` on: joined by a space, an initial's stop, a particle, &."""
     end = first + 1
     while end < min(len(words), first + _LONGEST_NAME) and not words[end - 1].owning:
         last, gap = words[end - 1], prose[words[end - 1].end : words[end].start]
@@ -99,7 +99,7 @@ def _chain(prose: str, words: Sequence[Word], first: int) -> int:
 
 
 def _name(prose: str, words: Sequence[Word], first: int, end: int) -> Found | None:
-    """Return what the capitalised words from `first` to `end` name, less those that are never a part of a name."""
+    """Return the entity that the capitalised words from `first` to `end` name, without words that begin no name."""
     opens = prose[max(words[first].start - 3, 0) : words[first].start].rstrip(" ")[-1:] in ("", *_OPENERS)
     while first < end and words[first].skipped:
         first, opens = first + 1, False
@@ -119,7 +119,7 @@ def _name(prose: str, words: Sequence[Word], first: int, end: int) -> Found | No
 
 
 def _known(chain: Sequence[Word], before: str) -> EntityType | None:
-    """Return what a chain of capitalised words names, as far as the word lists know."""
+    """Return the type of a chain of capitalised words that the word lists know."""
     first, single, whole = chain[0].folded, len(chain) == 1, " ".join(word.folded for word in chain)
     if before in _TITLES or (first in _TITLES and not single):
         return EntityType.PERSON
@@ -141,7 +141,7 @@ def _known(chain: Sequence[Word], before: str) -> EntityType | None:
 
 
 def _likely(chain: Sequence[Word], before: str, after: str, opens: bool) -> EntityType | None:
-    """Return what unknown capitalised words name: a person where words for people stand beside them, else a thing."""
+    """Return the type of unknown capitalised words: a person beside words for people, else a thing."""
     single, pascal = len(chain) == 1, any(_PASCAL.match(word.text) for word in chain)
     if len(chain[0].text) < 2 or all(word.loud for word in chain) or (single and opens and not pascal):
         return None

@@ -22,7 +22,7 @@ _OPEN: Final = re.compile(r"(?:\b\d{1,2}\.\d{1,2}\.|…)\Z")
 
 
 def spans(text: str, *, semicolons: bool = False) -> Iterator[tuple[int, int]]:
-    """Yield where each sentence starts and ends, without the white space around it; `semicolons` may end one too."""
+    """Yield the start and end of each sentence, without the white space around it; `semicolons` may end it too."""
     start = 0
     for end in (_END_OR_SEMICOLON if semicolons else _END).finditer(text):
         if end[0].isspace() and end[0] != "\n" and _goes_on(text, *end.span()):

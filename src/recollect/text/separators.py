@@ -12,7 +12,7 @@ _SPACED: Final = str.maketrans(dict.fromkeys("\v\f\x1c\x1d\x1e\x1f\x85\u2028\u20
 
 
 def gap(removed: re.Match[str]) -> str:
-    """Return what stands in the place of a removed stretch: a space if words would else be glued, or nothing."""
+    """Return the replacement of a removed stretch: a space if words would else be glued, or an empty text."""
     text, start, end = removed.string, removed.start(), removed.end()
     before, after = text[max(start - 1, 0) : start], text[end : end + 1]
     return " " if before and after and not before.isspace() and not after.isspace() else ""

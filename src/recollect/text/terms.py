@@ -113,7 +113,7 @@ def vocabulary(texts: Iterable[str]) -> frozenset[str]:
 
 
 def keywords(draft: Draft | Memory, title: str = "") -> str:
-    """Return what else should find a memory: its labels, files and speaker, its date, the parts of names in its text.
+    """Return further words that find a memory: its labels, files and speaker, its date, the parts of names in its text.
 
     So should layers in other words than its content, and words of its text that the text index does not see by itself.
     """
@@ -129,7 +129,7 @@ def keywords(draft: Draft | Memory, title: str = "") -> str:
 
 
 def _in_other_words(draft: Draft | Memory) -> Iterator[str]:
-    """Yield the layers that hold a word the content does not; one made from the content holds none."""
+    """Yield the layers with a word that the content lacks; a layer made from the content has none."""
     content = " ".join(draft.content.split())
     layers = (" ".join(layer.split()).removesuffix("…") for layer in (draft.abstract, draft.overview) if layer)
     layers_beside = [layer for layer in layers if layer not in content]
@@ -190,7 +190,7 @@ def spellings(texts: Iterable[str]) -> dict[str, str]:
 
 
 def questions(text: str) -> float:
-    """Return which share (0–1) of a text's sentences are questions."""
+    """Return the share (0–1) of a text's sentences that are questions."""
     asked = text.count("?")
     return min(asked / max(len(_SENTENCES.findall(text)), 1), 1.0) if asked else 0.0
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def fault(data: bytes) -> str | None:
-    """Return where bytes stop being UTF-8 and what to do about that; None where all of them are UTF-8."""
+    """Return the message on the first bytes that are not UTF-8, with a remedy; None where all of them are."""
     try:
         data.decode()
     except UnicodeDecodeError as error:

@@ -91,7 +91,7 @@ def is_lone(word: str) -> bool:
 
 
 def certainty(word: str, known: bool) -> float:
-    """Return how sure (0–1) it is that `word` is a word.
+    """Return the probability (0–1) that `word` is a word.
 
     A pair may stand across two words, and mostly does when it is not stored; hiragana are mostly grammar.
     """
@@ -122,7 +122,7 @@ def _emoji_words(sign: str) -> tuple[str, ...]:
 
 
 def is_latin(text: str) -> bool:
-    """Say whether any letter of `text` is a Latin one, or none of it is a letter."""
+    """Say whether `text` has a Latin letter, or no letter at all."""
     letters = "" if text.isascii() else [character for character in text if character.isalpha()]
     return not letters or any(unicodedata.name(letter, "").startswith("LATIN") for letter in letters)
 

@@ -36,7 +36,7 @@ def _messages(found: dict[str, Any], where: str) -> Iterator[ImportItem]:
 
 
 def _branch(mapping: dict[str, Any], last: object) -> list[tuple[str, dict[str, Any]]]:
-    """Return the messages from the first to the `last` one; where that is not there, to the one that was made last."""
+    """Return the messages up to the `last`; where that is missing, up to the message that was made last."""
     nodes = {number: node for number, node in mapping.items() if isinstance(node, dict)}
     if last not in nodes:
         parents = {node.get("parent") for node in nodes.values() if isinstance(node.get("parent"), str)}
@@ -55,7 +55,7 @@ def _made(node: dict[str, Any]) -> float:
 
 
 def _speaker(message: dict[str, Any]) -> str | None:
-    """Return who says a message to whom it is shown; None for what tools and the program itself say."""
+    """Return the speaker of a message; None for hidden messages and those of tools and the program itself."""
     author, about = message.get("author"), message.get("metadata")
     speaker = SPEAKERS.get(str(author.get("role"))) if isinstance(author, dict) else None
     hidden = isinstance(about, dict) and about.get("is_visually_hidden_from_conversation")

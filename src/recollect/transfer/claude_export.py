@@ -10,7 +10,7 @@ from recollect.domain.fields import MAX_CONTENT
 from recollect.domain.transfer import ImportItem, ItemKind, Problem
 from recollect.transfer.conversations import LONGEST_NAME, SPEAKERS, Conversation, text_of
 from recollect.transfer.json_stream import objects
-from recollect.transfer.markdown_sections import cut
+from recollect.transfer.markdown_sections import cut_text
 from recollect.transfer.reading import Unreadable, items_of
 
 
@@ -39,12 +39,12 @@ def _claude_messages(found: dict[str, Any], where: str) -> Iterator[ImportItem]:
 
 
 def _noted(found: dict[str, Any], where: str) -> Iterator[ImportItem]:
-    """Yield what Claude noted of all conversations, and of those in each project."""
+    """Yield Claude's notes on all conversations, and on those in each project."""
     projects = found.get("project_memories")
     texts = {"": found.get("conversations_memory")} | (projects if isinstance(projects, dict) else {})
     owner = str(found.get("account_uuid") or "")[:LONGEST_NAME]
     for project, text in texts.items():
         own = f"claude-memory:{owner}/{project[:LONGEST_NAME]}"
-        for part, content in enumerate(cut(text.strip(), MAX_CONTENT) if isinstance(text, str) else (), 1):
+        for part, content in enumerate(cut_text(text.strip(), MAX_CONTENT) if isinstance(text, str) else (), 1):
             fields = {"content": content, "key": own if part == 1 else f"{own}~{part}", "tags": ["claude"]}
             yield ImportItem(kind=ItemKind.MEMORY, where=where, fields=fields | {"scope": Scope.PERSONAL})

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, Final
 from recollect.domain.transfer import ImportItem, Problem
 from recollect.text.prompts import is_typed
 from recollect.transfer.conversations import ASSISTANT, SPEAKERS, Conversation, Outside, text_of
-from recollect.transfer.reading import items_of, lines, parsed
+from recollect.transfer.reading import items_of, lines, parse_json
 
 BY_CODEX: Final = (
     "<environment_context",
@@ -57,6 +57,6 @@ def _codex_use(call: dict[str, Any]) -> tuple[object, object]:
     """Return the name of the tool that Codex called, and what that was given."""
     arguments = call.get("arguments") or call.get("input") or call.get("action")
     if isinstance(arguments, str) and arguments.startswith("{"):
-        arguments = parsed(arguments.encode())
+        arguments = parse_json(arguments.encode())
     name = call.get("name") or str(call["type"]).removesuffix("_call")
     return name, {"input": arguments} if isinstance(arguments, str) else arguments

@@ -12,7 +12,7 @@ from recollect.domain.origin import Origin, SaidBy, read_also
 from recollect.domain.transfer import ImportItem, ItemKind
 from recollect.gate import masked
 from recollect.text import layers
-from recollect.transfer.markdown_sections import cut
+from recollect.transfer.markdown_sections import cut_text
 from recollect.transfer.reading import set_only, time_of
 
 USER: Final = "user"
@@ -49,7 +49,7 @@ class Conversation:
     title: str = ""
     project: str = ""
     scope: Scope | None = None
-    said: int = 0
+    message_count: int = 0
     folder: str = ""
     outside: str = ""
     outside_of: Outside | None = None
@@ -78,7 +78,7 @@ class Conversation:
         """Yield a message, in parts where it is long; `number` is its name in the session, `where` its place."""
         at = time_of(time)
         own = f"{self.program}:{self.session[:LONGEST_NAME]}/{str(number)[:LONGEST_NAME]}"
-        for part, content in enumerate(cut(text.strip(), MAX_CONTENT), 1):
+        for part, content in enumerate(cut_text(text.strip(), MAX_CONTENT), 1):
             fields: dict[str, Any] = {
                 "content": content,
                 "key": own if part == 1 else f"{own}~{part}",
@@ -86,18 +86,18 @@ class Conversation:
                 "tags": [self.program],
                 "session_id": self.session[:LONGEST_NAME],
                 "speaker": speaker,
-                "position": self.said,
+                "position": self.message_count,
                 "project": self.project[:LONGEST_NAME],
                 "scope": self.scope,
                 "observed_at": at,
                 "created_at": at,
             }
-            self.said += 1
+            self.message_count += 1
             yield ImportItem(kind=ItemKind.MEMORY, where=where, fields=set_only(fields), said=origin)
 
 
 def text_of(blocks: object, *kinds: str) -> str:
-    """Return what was said: a text, or those of a list's blocks that are of these kinds and hold one."""
+    """Return the text of a message: itself, or the texts of its blocks of these kinds."""
     if isinstance(blocks, str):
         return blocks.strip()
     parts = blocks if isinstance(blocks, list) else []

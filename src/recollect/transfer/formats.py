@@ -173,7 +173,7 @@ def detect(name: str, head: bytes, tables: frozenset[str] = frozenset()) -> Impo
 
 
 def _first_object(lines: Iterable[bytes]) -> dict[str, Any]:
-    """Return the JSON object in the first line that holds one, an empty one where none does."""
+    """Return the JSON object of the first line that holds an object, else an empty object."""
     for line in lines:
         try:
             found = json.loads(line)
@@ -224,7 +224,7 @@ def recognised(path: Path, chosen: ImportFormat | None, member: str = "") -> Rec
 def read_file(
     path: Path, name: str, format: ImportFormat, member: str = "", read: Callable[[BinaryIO, str], Read] | None = None
 ) -> Iterator[tuple[ImportItem | Problem | FileSections, int]]:
-    """Yield what a file holds, and how many of its bytes were read; raise `InvalidInput` when it cannot be read.
+    """Yield the items of a file, each with the number of bytes read so far; raise `InvalidInput` when unreadable.
 
     A memory without any time is as old as the file. `read` reads it in the place of what the format has for that.
     """
@@ -238,7 +238,7 @@ def read_file(
 
 
 def _named(path: Path, member: str) -> str:
-    """Return how a file, or a member of an archive, is named in an error."""
+    """Return the name of a file, or of a member of an archive, for an error."""
     return f"{path}/{member}" if member else str(path)
 
 
@@ -283,7 +283,7 @@ def _sound(path: Path, member: str = "") -> Iterator[None]:
 
 
 def _unpacked(member: ZipInfo) -> int:
-    """Return how many bytes a member has unpacked; raise `OSError` for one that is made to fill a disk or a day."""
+    """Return the unpacked size of a member; raise `OSError` for a decompression bomb."""
     if member.file_size > max(LARGEST_FILE, _MOST_TIMES * member.compress_size):
         raise OSError("it unpacks to far more than any export does")
     return member.file_size

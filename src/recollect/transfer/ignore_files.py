@@ -47,14 +47,14 @@ class Rule(NamedTuple):
 
 
 class Rules(NamedTuple):
-    """The rules of a folder's ignore file, the last one first, as that one counts."""
+    """The rules of a folder's ignore file, the last rule first, as the last match decides."""
 
     folder: Path
     rules: tuple[Rule, ...]
 
 
 def rules_in(folder: Path) -> Rules | None:
-    """Return the rules of a folder's own ignore file, None without any; one that is too large ignores all there is."""
+    """Return the rules of a folder's own ignore file, None without any; a too large file ignores the whole folder."""
     file = folder / NAME
     if file.is_symlink() or not file.is_file():
         return None
@@ -70,7 +70,7 @@ def rules_in(folder: Path) -> Rules | None:
 
 
 def parse(text: str) -> tuple[Rule, ...]:
-    """Return the rules of a file's lines, the last one first."""
+    """Return the rules of a file's lines, the last rule first."""
     return tuple(filter(None, map(_rule, reversed(text.split("\n")))))
 
 
@@ -100,7 +100,7 @@ def _rule(line: str) -> Rule | None:
 
 
 def _without_blank_end(line: str) -> str:
-    """Return a line without the spaces at its end, but for one behind a backslash."""
+    """Return a line without the spaces at its end; a space behind a backslash stays."""
     bare = line.rstrip(" ")
     escapes = len(bare) - len(bare.rstrip("\\"))
     return bare + " " if escapes % 2 and len(bare) < len(line) else bare
@@ -108,7 +108,7 @@ def _without_blank_end(line: str) -> str:
 
 @lru_cache(maxsize=4_096)
 def _pattern(name: str) -> re.Pattern[str]:
-    """Return the pattern of one name with wildcards; raise `re.error` where no name can fit it.
+    """Return the pattern of a name with wildcards; raise `re.error` where no name can fit it.
 
     What stands between two stars is an atomic group, which is left at its first place.
     """
@@ -130,7 +130,7 @@ def _pattern(name: str) -> re.Pattern[str]:
 
 
 def _one_character(token: re.Match[str]) -> str:
-    """Return the pattern of a token that stands for one character."""
+    """Return the pattern of a token that stands for a single character."""
     if token["any"]:
         return "."
     if token["escaped"]:
@@ -139,7 +139,7 @@ def _one_character(token: re.Match[str]) -> str:
 
 
 def _member(member: re.Match[str]) -> str:
-    """Return what is among the characters in brackets: one, those from one to another, or those of a kind."""
+    """Return the next part of a bracket expression: a character, a range, or a class."""
     if kind := member["kind"]:
         if kind not in _KINDS:
             raise re.error("it is no kind of characters", kind)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from recollect.app import App
 from recollect.domain.enums import Scope, Sensitivity, owned
-from recollect.domain.origin import least
+from recollect.domain.origin import least_trusted
 from recollect.domain.requests import Caller
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.domain.transfer import (
@@ -189,7 +189,7 @@ class _Batch:
             self._as_first_told(namespaces, [memory.place for memory in run])
 
     def _as_first_told(self, namespaces: Mapping[str, Writing], places: Sequence[int]) -> None:
-        """Keep what became of these items, in their transaction; where that was kept before, it is told again."""
+        """Record the outcomes of these items in their transaction; a repeated request gets the recorded outcomes."""
         key, _, asked = self._request_id.partition("\n")
         if not (key and places):
             return
@@ -214,5 +214,5 @@ class _Batch:
             valid_from=fact.valid_from or fact.created_at or now,
             at=now,
             author=self._caller.user,
-            stamp=least([origin_of(fact), *([source.stamp] if source else [])]),
+            stamp=least_trusted([origin_of(fact), *([source.stamp] if source else [])]),
         )

@@ -29,13 +29,13 @@ R = TypeVar("R", MemoryRecord, FactRecord)
 CLAIMED: Final = "claimed-author:"
 """What the tag begins with that tells who wrote a memory, as the file has it."""
 CLAIMED_ORIGIN: Final = "claimed-origin:"
-"""The same of who said it, and where that stood."""
+"""The same for its origin."""
 _MOST_TAGS: Final = 198  # beside those two
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedMemory:
-    """A memory out of a file that the gate let pass, and the namespace it goes to; `said` is what the file says.
+    """A memory out of a file that the gate let pass, and its namespace; `original` is the record as the file has it.
 
     That may claim another author and any trust, what is written does not. `place` is its place in the batch.
     """
@@ -44,7 +44,7 @@ class CheckedMemory:
     namespace: str
     cleared: Cleared[MemoryRecord]
     content_hash: str
-    said: MemoryRecord
+    original: MemoryRecord
     former_key: str | None = None
     former_hash: str | None = None
 
@@ -138,7 +138,7 @@ class Checks:
         return None
 
     def _at_level(self, record: R) -> R:
-        """Store nothing at a lower level than the one that was chosen for all."""
+        """Store nothing at a lower level than the level that was chosen for all."""
         if self.request.sensitivity is None:
             return record
         level = strictest(record.sensitivity or Sensitivity.PUBLIC, self.request.sensitivity)

@@ -66,7 +66,7 @@ class FileImport:
         self._keys: set[tuple[str, str, str]] = set()
 
     def done(self) -> Imported:
-        """Return what became of it so far."""
+        """Return the outcome of the file so far."""
         more = [Problem("", f"{self._untold} more problems.")] if self._untold else []
         counts: dict[str, Any] = {name: self.counts[name] for name in IMPORT_COUNTS}
         return Imported(**counts, problems=(*self.problems, *more))
@@ -80,7 +80,7 @@ class FileImport:
                 self._untold += 1
 
     def accepts(self, item: ImportItem, scope: object) -> bool:
-        """Note what an item says about others, and say whether it is to be sent; `scope` is the one chosen for all."""
+        """Note the item's links to others, and say whether to send it; `scope` is the scope chosen for all items."""
         if item.kind is ItemKind.MEMORY:
             if self._repeats_key(item, scope):
                 self.counts["failed"] += 1
@@ -92,7 +92,7 @@ class FileImport:
         return True
 
     def links_here(self) -> list[MemoryLink]:
-        """Return which memory gave way to which, but for ids that two memories of the file have."""
+        """Return the links between memories, with their ids here, without ids that two memories of the file share."""
         found = []
         for where, named in self.links:
             here = {name: self.ids[id] for name, id in named.items() if self.uses_of_id[id] == 1 and id in self.ids}
@@ -128,7 +128,7 @@ class Import:
 
     `outside_of` says what of a tool's use in one's own transcripts comes from outside.
 
-    Where it is told to stop, it does so with `KeyboardInterrupt` once the batch that is on its way was answered, so
+    After `stop` it ends with `KeyboardInterrupt` once the batch that is on its way was answered, so
     that all that was written is counted.
     """
 
@@ -150,7 +150,7 @@ class Import:
         self._stopping = False
 
     def stop(self) -> None:
-        """End after the batch that is on its way; when told twice, at once."""
+        """Stop after the current batch; a second call stops at once."""
         if self._stopping:
             raise KeyboardInterrupt
         self._stopping = True
@@ -177,7 +177,7 @@ class Import:
             raise
 
     def total(self) -> Imported:
-        """Return what became of all files together, without their problems."""
+        """Return the summed outcome of all files, without their problems."""
         counts = Counter[str]()
         for file in self.files:
             counts.update(file.counts)
@@ -254,22 +254,22 @@ class Import:
             raise KeyboardInterrupt
 
     def _known(self, waiting: Sequence[_Waiting]) -> list[_Waiting]:
-        """Return what a dry run would have stored before and these repeat: it stores nothing, so that goes first."""
+        """Return the items that repeat items sent before; only a dry run has them, as it stores nothing."""
         if not self.dry_run:
             return []
-        return [entry for entry in waiting if _mark(entry.item) in self._sent]
+        return [entry for entry in waiting if _digest_of_item(entry.item) in self._sent]
 
     def _ask(self, **parts: Any) -> Imported:
         return self._send(ImportBatch(**parts, **self._options | self._let_in))
 
     def _count(self, items: Sequence[_Waiting], known: int, done: Imported, sections: dict[str, FileImport]) -> None:
-        """Tell each file what became of its items, but for the first, `known` ones, which were told before."""
+        """Add the outcomes of items to the counts of their files; the first `known` items were counted before."""
         files = {entry.item.where: entry.file for entry in items} | sections
         for entry, outcome in list(zip(items, done.outcomes, strict=True))[known:]:
             if outcome:
                 entry.file.counts[outcome] += 1
             if self.dry_run and outcome in _WRITTEN:
-                self._sent.add(_mark(entry.item))
+                self._sent.add(_digest_of_item(entry.item))
         for problem in done.problems:
             files[problem.where].tell([problem])
         for file in files.values():
@@ -288,7 +288,7 @@ class Import:
 
 
 def _said_by(speaker: SaidBy, thing: ImportItem | Problem | FileSections) -> ImportItem | Problem | FileSections:
-    """Return what a file holds with whose words it is."""
+    """Return an item with the origin of the file that it is from."""
     if not isinstance(thing, ImportItem):
         return thing
     return thing.model_copy(update={"said": Origin(said_by=speaker, came_from=thing.where)})
@@ -299,8 +299,8 @@ def _id(value: object) -> int:
     return value if type(value) is int else 0
 
 
-def _mark(item: ImportItem) -> bytes:
-    """Return what is the same for all items that a store takes for the same."""
+def _digest_of_item(item: ImportItem) -> bytes:
+    """Return a digest that is equal for items that a store takes for the same."""
     values = [item.fields.get(name) for name in _COMPARED[item.kind]]
     texts = [fold_part(part) if item.kind is ItemKind.FACT and isinstance(part, str) else str(part) for part in values]
     return hashlib.sha256(json.dumps([item.kind, *texts]).encode()).digest()

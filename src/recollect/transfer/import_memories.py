@@ -67,7 +67,7 @@ class NamespaceImport:
         self._insert()
 
     def _load(self, some: Iterable[CheckedMemory]) -> None:
-        """Read what is there of these as it is now; what is known of others stays known."""
+        """Load the stored memories with the keys or texts of these; those loaded before stay."""
         wanted = list(some)
         keys = {key for memory in wanted for key in (memory.record.key, memory.former_key) if key}
         found = self.writing.lookup.by_keys_or_hashes(
@@ -76,7 +76,7 @@ class NamespaceImport:
         self.stored.update((memory.id, memory) for memory in found)
 
     def _stored_as(self, memory: CheckedMemory) -> tuple[Memory | None, bool]:
-        """Find the stored memory of this one: by key, text and time, or text; and whether the file may change it.
+        """Find the stored memory of an item: by key, text and time, or text; and say whether the file may change it.
 
         Only what is stored at the level that the file says is looked at.
         """
@@ -122,7 +122,7 @@ class NamespaceImport:
         if self.in_step and by_key and old.deleted_at is not None and old.merged_into is None:
             hidden, passed = False, True
         newer_here = record.updated_at is not None and old.updated_at > record.updated_at
-        if not may_change or hidden or not (passed or (not newer_here and _differs(memory, old))):
+        if not may_change or hidden or not (passed or (not newer_here and _differs_from_stored(memory, old))):
             self._leave(memory, old)
             return
         if outranks(old, origin_of(record)):
@@ -138,7 +138,7 @@ class NamespaceImport:
         self._note_waiting(memory, entry.review)
 
     def _leave(self, memory: CheckedMemory, old: Memory) -> None:
-        """Leave a memory as it is; one that waits is approved where the importer calls the file it came from theirs."""
+        """Leave a memory as it is; a waiting memory is approved where the importer calls its file their own."""
         hidden = old.deleted_at is not None or old.merged_into is not None
         same_source = old.stamp.source == origin_of(memory.record).source
         approved = memory.record.review == APPROVED and old.unapproved and same_source and not hidden
@@ -193,7 +193,7 @@ class NamespaceImport:
 
 
 def origin_of(record: MemoryRecord | FactRecord) -> Origin:
-    """Return who said what a record holds, and where that stood."""
+    """Return the origin that a record states."""
     if isinstance(record, FactRecord):  # an own export from before facts had an origin names none
         return Origin(said_by=record.said_by or SaidBy.PERSON, came_from=record.came_from or "")
     said_by = record.said_by or before_stamps(record.source, record.trust)
@@ -206,12 +206,12 @@ def _same_text(memory: CheckedMemory, old: Memory) -> bool:
     return memory.content_hash == old.content_hash or shown
 
 
-def _differs(memory: CheckedMemory, old: Memory) -> bool:
+def _differs_from_stored(memory: CheckedMemory, old: Memory) -> bool:
     """Say whether the file says anything else than what is stored; an export of ours says all there is to say.
 
     Where it names the author that is stored here, it is taken at its word.
     """
-    record = memory.said if memory.said.author == old.author else memory.record
+    record = memory.original if memory.original.author == old.author else memory.record
     compared = record.model_fields_set & _COMPARED
     # a text that says nothing and one that is absent are the same here
     other = any((getattr(record, name) or None) != (getattr(old, name) or None) for name in compared)

@@ -84,7 +84,7 @@ def find_files(
     search = _Search(format, transcripts=transcripts, instructions=instructions)
     named = list(paths)
     for path in named:
-        for path_found in _expanded(path):
+        for path_found in _expand_pattern(path):
             search.look_at(path_found)
     found = search.found
     if not found.files:
@@ -112,7 +112,7 @@ def working_root() -> Path:
     return checkout_of(here) or here
 
 
-def _expanded(path: Path) -> list[Path]:
+def _expand_pattern(path: Path) -> list[Path]:
     """Return a path, or what the pattern in it matches where no file has that name."""
     whole = path.expanduser()
     if os.path.lexists(whole) or not glob.has_magic(str(path)):
@@ -163,7 +163,7 @@ class _Search:
             below: list[Path] = []
             for entry in there:
                 path = Path(entry.path)
-                if (reason := _unwanted(entry, path.relative_to(folder))) is not None:
+                if (reason := _skip_reason(entry, path.relative_to(folder))) is not None:
                     self._skip(reason)
                 elif entry.is_dir(follow_symlinks=False):
                     below.append(path)
@@ -224,7 +224,7 @@ class _Search:
         self.found.skipped[reason] += 1
 
 
-def _unwanted(entry: os.DirEntry[str], inside: PurePath) -> str | None:
+def _skip_reason(entry: os.DirEntry[str], inside: PurePath) -> str | None:
     """Say why an entry of a folder is passed over, if it is; `inside` is its path from the folder that was named."""
     if entry.is_symlink():
         return LINKS

@@ -7,7 +7,16 @@ from typing import Any, BinaryIO, Final
 
 from recollect.domain.enums import FactType, ObservationType
 from recollect.domain.transfer import ImportItem, ItemKind, Problem
-from recollect.transfer.reading import LONGEST_KEY, Unreadable, document, items_of, labels, parsed, set_only, time_of
+from recollect.transfer.reading import (
+    LONGEST_KEY,
+    Unreadable,
+    items_of,
+    labels,
+    parse_json,
+    read_document,
+    set_only,
+    time_of,
+)
 
 _LISTS: Final = ("results", "memories", "records")
 _TEXTS: Final = ("category", "project", "session_id", "speaker", "title")
@@ -17,7 +26,7 @@ _FieldsOf = Callable[[dict[str, Any]], dict[str, Any]]
 
 def read_documents(source: BinaryIO, name: str, *, fields_of: _FieldsOf) -> Iterator[ImportItem | Problem]:
     """Yield a memory, made by `fields_of`, for each entry of the list in the document; raise `Unreadable` for none."""
-    found = parsed(document(source))
+    found = parse_json(read_document(source))
     while isinstance(found, dict):
         found = next((found[name] for name in _LISTS if name in found), found.get("data"))
     if not isinstance(found, list):

@@ -20,8 +20,8 @@ from recollect.text import layers
 from recollect.transfer.installed_passage import PASSAGE
 from recollect.transfer.markdown_export import MARK
 from recollect.transfer.markdown_links import statements, tags_of
-from recollect.transfer.markdown_sections import Section, cut, front_matter, sections, without_markup
-from recollect.transfer.reading import Unreadable, decoded, document, labels, object_of, set_only, time_of
+from recollect.transfer.markdown_sections import Section, cut_text, front_matter, sections, without_markup
+from recollect.transfer.reading import Unreadable, decode_utf8, labels, object_of, read_document, set_only, time_of
 
 _ARROW: Final = " › "
 _KEY: Final = 400
@@ -36,7 +36,7 @@ def read_notes(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem | F
 
     Raises `Unreadable` for what is no text.
     """
-    text = decoded(document(source)).replace("\r\n", "\n").replace("\r", "\n")
+    text = decode_utf8(read_document(source)).replace("\r\n", "\n").replace("\r", "\n")
     head, rest, first = front_matter(PASSAGE.sub(lambda found: "\n" * found[0].count("\n"), text))
     prefix = f"{masked(name).lower()[-_KEY:]}#"
     uses, keys = Counter[str](), list[str]()
@@ -58,7 +58,7 @@ def read_notes(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem | F
         own = f"{prefix}{'/'.join(map(_slug, path))[:_KEY]}"
         whole = f"{section.heading}\n\n{section.text}" if section.heading else section.text
         facts = _facts(name, title, head, section, known)
-        for part in cut(whole, MAX_CONTENT):
+        for part in cut_text(whole, MAX_CONTENT):
             uses[own] += 1
             keys.append(own if uses[own] == 1 else f"{own}~{uses[own]}")
             body = part.removeprefix(section.heading).strip()
@@ -104,7 +104,7 @@ def _headings(path: list[str], body: str, file: str) -> dict[str, Any]:
 def _facts(
     name: str, title: str, head: dict[str, Any], section: Section, known: set[tuple[str, str]]
 ) -> Iterator[ImportItem]:
-    """Yield what a section states about its note that was not `known` before; it is as private as the note."""
+    """Yield the facts of a section about its note that were not `known` before; they are as private as the note."""
     subject = title if head.get("title") else PurePath(name).stem
     of_basic_memory = "permalink" in head or {"title", "type"} <= head.keys()
     for statement in statements(section.parts, observations=of_basic_memory):

@@ -97,14 +97,14 @@ def front_matter(text: str) -> tuple[dict[str, Any], str, int]:
 
 
 def without_markup(heading: str) -> str:
-    """Return what a heading says, without emphasis, links, code marks and comments."""
+    """Return the text of a heading, without emphasis, links, code marks and comments."""
     (inline,) = _markdown("normalize", "block", "inline", "text_join").parseInline(heading[:_LONGEST_HEADING])
     shown = (token for token in inline.children or () if token.type != "html_inline")
     words = "".join(" " if token.type.endswith("break") else token.content for token in shown)
     return " ".join(words.split()) or heading
 
 
-def cut(text: str, most: int) -> Iterator[str]:
+def cut_text(text: str, most: int) -> Iterator[str]:
     """Cut a text into parts of at most `most` characters: between paragraphs, else lines, else anywhere."""
     while len(text) > most:
         ends = (text.rfind(gap, 1, most) for gap in ("\n\n", "\n"))
@@ -151,5 +151,5 @@ def _yaml(head: str) -> dict[str, Any]:
 
 
 def _depth(head: str) -> int:
-    """Return how many brackets at most are open at once, whatever they stand in."""
+    """Return the largest number of brackets open at once, those in texts and comments included."""
     return max(accumulate(1 if found[0] in "[{" else -1 for found in _BRACKET.finditer(head)), default=0)

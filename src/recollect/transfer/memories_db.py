@@ -11,7 +11,7 @@ from recollect.domain.transfer import ImportItem, ItemKind, Problem
 from recollect.gate import masked
 from recollect.text import layers
 from recollect.transfer.reading import LONGEST_KEY, Unreadable, items_of, labels, set_only, time_of
-from recollect.transfer.sqlite_file import names_in, rows, share, text_in, texts_in
+from recollect.transfer.sqlite_file import names_in, rows, share_in, text_in, texts_in
 
 MEMORIES: Final = "memories"
 """A table of memories, a row each, as the stores of several memory tools name it."""
@@ -38,7 +38,7 @@ def read_memories(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]
     if "facts" in there:
         for number, row in enumerate(rows(path, "SELECT * FROM facts"), 1):
             fields = {name: row.get(name) for name in ("subject", "predicate", "object")}
-            fields |= {"confidence": share(row.get("confidence")), "created_at": time_of(row.get("created_at"))}
+            fields |= {"confidence": share_in(row.get("confidence")), "created_at": time_of(row.get("created_at"))}
             yield ImportItem(kind=ItemKind.FACT, where=f"{name}, fact {number}", fields=set_only(fields))
 
 
@@ -52,8 +52,8 @@ def _of_row(row: dict[str, Any]) -> dict[str, Any]:
     fields = {
         "content": row.get("content"),
         "key": f"{MEMORIES}:{number}"[:LONGEST_KEY] if isinstance(number, int | str) else None,
-        "importance": share(whole),
-        "trust": share(row.get("trust")),
+        "importance": share_in(whole),
+        "trust": share_in(row.get("trust")),
         "sensitivity": text_in(row, "sensitivity"),
         "tags": labels(texts_in(row.get("tags")) or row.get("tags")),
         "title": layers.shortened(" ".join(masked(text_in(row, "title")).split()), _MOST_TITLE),

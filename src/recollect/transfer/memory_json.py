@@ -10,11 +10,11 @@ from recollect.domain.transfer import ImportItem, ItemKind, Problem
 from recollect.transfer.reading import (
     LONGEST_KEY,
     Unreadable,
-    document,
     items_of,
     labels,
     lines,
-    parsed,
+    parse_json,
+    read_document,
     set_only,
     time_of,
 )
@@ -23,7 +23,7 @@ _HEAD: Final = 65_536
 
 
 def read_graph(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
-    """Yield what the file holds: line by line, or as one object with both lists; raise `Unreadable` for any other."""
+    """Yield the items of a file: of its lines, or of a single object with both lists; else raise `Unreadable`."""
     whole = b'"entities"' in source.read(_HEAD)
     source.seek(0)
     names = Counter[str]()
@@ -42,7 +42,7 @@ def read_graph(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
         else:
             raise Unreadable("Its `type` is neither `entity` nor `relation`.")
 
-    return items_of(_graph(parsed(document(source)), name) if whole else lines(source, name), item)
+    return items_of(_graph(parse_json(read_document(source)), name) if whole else lines(source, name), item)
 
 
 def _graph(graph: Any, name: str) -> Iterator[tuple[str, Any]]:
@@ -61,7 +61,7 @@ def _entity(line: dict[str, Any]) -> dict[str, Any]:
     about = f" ({kind})" if isinstance(kind, str) and kind.strip() else ""
     held = line.get("observations")
     observations = [
-        text for observation in (held if isinstance(held, list) else [held]) if (text := _observed(observation))
+        text for observation in (held if isinstance(held, list) else [held]) if (text := _observation_text(observation))
     ]
     fields = {
         "content": "\n".join([f"{entity.strip()}{about}", *(f"- {observation}" for observation in observations)]),
@@ -75,7 +75,7 @@ def _entity(line: dict[str, Any]) -> dict[str, Any]:
     return set_only(fields)
 
 
-def _observed(observation: object) -> str:
+def _observation_text(observation: object) -> str:
     """Read an observation: a text, or in the server's descendants an object that holds it."""
     if isinstance(observation, dict):
         observation = observation.get("content") or observation.get("text")

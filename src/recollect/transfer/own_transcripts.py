@@ -36,5 +36,5 @@ def is_own(path: Path, format: ImportFormat) -> bool:
 def read_own(
     path: Path, name: str, format: ImportFormat, outside_of: Outside
 ) -> Iterator[tuple[ImportItem | Problem | FileSections, int]]:
-    """Yield what a transcript of one's own agent holds, as `read_file` does, with who said each message."""
+    """Yield the items of a transcript of the user's own agent, as `read_file` does, each with its speaker."""
     return read_file(path, name, format, read=partial(_WRITTEN_BY[format][2], outside_of=outside_of))

@@ -37,7 +37,7 @@ class Unreadable(ValueError):
 def items_of(
     entries: Iterable[tuple[str, Any]], read: Callable[[dict[str, Any], str], Iterable[ImportItem]]
 ) -> Iterator[ImportItem | Problem]:
-    """Yield what `read` makes of each entry (a JSON value, or the bytes of a line) and its place, or why it cannot."""
+    """Yield the item that `read` makes of each entry (a JSON value, or a line's bytes), or the problem."""
     for where, entry in entries:
         try:
             yield from read(object_of(entry), where)
@@ -58,7 +58,7 @@ def lines(source: BinaryIO, name: str) -> Iterator[tuple[str, bytes | Unreadable
             yield f"{name}:{number}", line
 
 
-def document(source: BinaryIO) -> bytes:
+def read_document(source: BinaryIO) -> bytes:
     """Read a file that is one document; raise `Unreadable` where it is larger than any has reason to be."""
     data = source.read(LARGEST_FILE + 1)
     if len(data) > LARGEST_FILE:
@@ -66,18 +66,18 @@ def document(source: BinaryIO) -> bytes:
     return data
 
 
-def decoded(data: bytes) -> str:
+def decode_utf8(data: bytes) -> str:
     """Read UTF-8, with or without a byte order mark; raise `Unreadable` where it is none."""
     if (wrong := fault(data)) is not None:
         raise Unreadable(wrong)
     return data.removeprefix(_BOM).decode()
 
 
-def parsed(data: bytes) -> Any:
+def parse_json(data: bytes) -> Any:
     """Read strict JSON: no name twice, no NaN, no nesting without end. Raise `Unreadable` with the reason."""
-    text = decoded(data)
+    text = decode_utf8(data)
     try:
-        value = json.loads(text, object_pairs_hook=_once, parse_constant=_finite, parse_float=_finite)
+        value = json.loads(text, object_pairs_hook=_unique_names, parse_constant=_finite, parse_float=_finite)
     except json.JSONDecodeError as error:
         raise Unreadable(f"It is not JSON: {error.msg} at character {error.pos + 1}.") from None
     except RecursionError:
@@ -102,7 +102,7 @@ def check_json(source: BinaryIO) -> None:
 
 def check_depth(value: Any) -> None:
     """Raise `Unreadable` for a JSON value that has more levels than anything here has reason to have."""
-    if _deep(value):
+    if _is_too_deep(value):
         raise Unreadable("It is nested too deeply.")
 
 
@@ -110,7 +110,7 @@ def object_of(entry: Any) -> dict[str, Any]:
     """Return the JSON object that an entry is, or that stands in a line; raise `Unreadable` with the reason."""
     if isinstance(entry, Unreadable):
         raise entry
-    value = parsed(entry) if isinstance(entry, bytes) else entry
+    value = parse_json(entry) if isinstance(entry, bytes) else entry
     if not isinstance(value, dict):
         raise Unreadable("It is no JSON object.")
     return value
@@ -140,7 +140,7 @@ def set_only(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if value is not None and value not in ("", [])}
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         raise Unreadable("It has the same name twice in one object.")
@@ -154,9 +154,9 @@ def _finite(text: str) -> float:
     return value
 
 
-def _deep(value: Any, levels: int = DEEPEST) -> bool:
+def _is_too_deep(value: Any, levels: int = DEEPEST) -> bool:
     """Say whether something has more levels of objects and lists than anything here has reason to have."""
     if not isinstance(value, dict | list):
         return False
     parts = value.values() if isinstance(value, dict) else value
-    return levels == 0 or any(_deep(part, levels - 1) for part in parts)
+    return levels == 0 or any(_is_too_deep(part, levels - 1) for part in parts)

@@ -110,7 +110,7 @@ class Remembered:
     tries: int = 0
 
     @property
-    def hopeless(self) -> bool:
+    def gave_up(self) -> bool:
         """Say whether it was begun so often without an end that it is left alone."""
         return self.tries >= _MOST_TRIES
 
@@ -153,7 +153,7 @@ def find_remembered(root: Path, home: Path) -> Found:
 def _files_of(agent: _Agent, folder: Path, home: Path, known: dict[str, str]) -> Iterator[Remembered]:
     """Yield the memory files and the user's own instruction files of an agent."""
     for pattern in agent.memories:
-        for path in _plain(folder, pattern):
+        for path in _own_files(folder, pattern):
             of_project = path.relative_to(folder).parts[0] == _PROJECTS
             where = _project_of(folder / _PROJECTS / path.relative_to(folder).parts[1]) if of_project else ""
             if where or not of_project:
@@ -164,7 +164,7 @@ def _files_of(agent: _Agent, folder: Path, home: Path, known: dict[str, str]) ->
 
 
 def _sessions_of(agent: _Agent, folder: Path, home: Path, known: dict[str, str]) -> Iterator[Remembered]:
-    for path in _plain(folder, agent.sessions) if agent.sessions else ():
+    for path in _own_files(folder, agent.sessions) if agent.sessions else ():
         if not path.name.startswith(_OF_SUBAGENTS) and (where := _folder_in(path)):
             file = _file(agent.title, What.SESSION, path, where, SaidBy.PERSON, home, known)
             yield replace(file, format=agent.format)
@@ -205,7 +205,7 @@ def _file(
     )
 
 
-def _plain(folder: Path, pattern: str) -> list[Path]:
+def _own_files(folder: Path, pattern: str) -> list[Path]:
     """Return the files of a pattern that say something, no links and nothing that links lead to."""
     real = folder.resolve()
     found = (path for path in sorted(folder.glob(pattern)) if path.is_file() and not path.is_symlink())
@@ -213,9 +213,9 @@ def _plain(folder: Path, pattern: str) -> list[Path]:
 
 
 def _project_of(folder: Path) -> str:
-    """Return the folder that one of Claude Code's stands for, by a transcript in it, else by its name."""
+    """Return the project of a folder of Claude Code, by a transcript in it, else by its name."""
     folders = (_folder_in(path) for path in folder.glob("*.jsonl"))
-    return next(filter(None, folders), "") or _unfolded(Path(folder.anchor), folder.name[1:])
+    return next(filter(None, folders), "") or _folder_from_name(Path(folder.anchor), folder.name[1:])
 
 
 def _folder_in(transcript: Path) -> str:
@@ -229,7 +229,7 @@ def _folder_in(transcript: Path) -> str:
     return folder if Path(folder).is_absolute() else ""
 
 
-def _unfolded(above: Path, name: str) -> str:
+def _folder_from_name(above: Path, name: str) -> str:
     """Return the folder whose path Claude Code writes as `name`, with a `-` for all but letters and digits."""
     try:
         inside = sorted(path for path in above.iterdir() if path.is_dir())
@@ -239,7 +239,7 @@ def _unfolded(above: Path, name: str) -> str:
         own = _NO_LETTER.sub("-", subfolder.name)
         if name == own:
             return str(subfolder)
-        if name.startswith(f"{own}-") and (found := _unfolded(subfolder, name.removeprefix(f"{own}-"))):
+        if name.startswith(f"{own}-") and (found := _folder_from_name(subfolder, name.removeprefix(f"{own}-"))):
             return found
     return ""
 
@@ -280,13 +280,13 @@ class Plan:
         return [file for file in files if file.path not in done or not file.same_file(done[file.path])]
 
     def put(self, file: Remembered) -> None:
-        """Keep how far one file is."""
+        """Save the progress of a file."""
         self.files = [file if each.path == file.path else each for each in self.files]
         self.save()
 
     @property
     def waiting(self) -> list[Remembered]:
-        """Return what is still to be taken in, in its order."""
+        """Return the files that still wait to be read, in their order."""
         return [file for file in self.files if file.state is State.WAITS]
 
     @property
@@ -302,7 +302,7 @@ class Plan:
         return f"{what} of what agents remembered are taken in, {kept} memories{more}"
 
     def save(self) -> None:
-        """Write it, so that a process that ends at any instant leaves the old one or the new one."""
+        """Write the plan atomically: a process that ends at any instant leaves the old file or the new file."""
         plan = {"user": self.user, "team": self.team, "at": datetime.now(UTC).isoformat(timespec="seconds")}
         text = json.dumps(plan | {"files": [asdict(file) for file in self.files]}, indent=1)
         write_private(self._file, text)

@@ -45,7 +45,7 @@ def _opened(path: Path) -> sqlite3.Connection:
 
 
 def text_in(row: dict[str, Any], column: str) -> str:
-    """Return the text in a column, an empty one where the column is absent or holds no text."""
+    """Return the text in a column, empty where the column is absent or holds no text."""
     value = row.get(column)
     return value.strip() if isinstance(value, str) else ""
 
@@ -59,6 +59,6 @@ def texts_in(value: object) -> list[str]:
     return [text.strip() for text in found if isinstance(text, str) and text.strip()] if isinstance(found, list) else []
 
 
-def share(value: object) -> float | None:
+def share_in(value: object) -> float | None:
     """Return a number from 0 to 1, None for anything else."""
     return float(value) if isinstance(value, int | float) and 0 <= value <= 1 else None

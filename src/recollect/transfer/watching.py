@@ -37,10 +37,10 @@ class Change(NamedTuple):
 
     sign: str
     note: str
-    told: str
+    detail: str
 
     def __str__(self) -> str:
-        return f"{self.sign} {self.note}  {self.told}".rstrip()
+        return f"{self.sign} {self.note}  {self.detail}".rstrip()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ class Vault:
         self._base, self._notes = self._restored()
 
     def step(self) -> Iterator[Change]:
-        """Read what differs from the last time, and yield what became of each note."""
+        """Import the notes that changed since the last time, and yield the outcome of each note."""
         there = dict(_notes_in(self._folder))
         seen = {name: self._seen(name, path) for name, path in there.items() if self._differs(name, path)}
         gone = {name: note for name, note in self._notes.items() if name not in there}
@@ -87,16 +87,16 @@ class Vault:
             if note.why or done is None:
                 yield Change("!", prefix, note.why)
             elif name in moved:
-                yield Change(">", prefix, f"was {self._base}/{moved[name]}; {_told(done)}")
+                yield Change(">", prefix, f"was {self._base}/{moved[name]}; {_change_text(done)}")
             else:
-                yield Change("~" if known and not known.why else "+", prefix, _told(done))
+                yield Change("~" if known and not known.why else "+", prefix, _change_text(done))
             self._notes[name] = note
         for name in gone:
             del self._notes[name]
         self._save()
 
     def follow(self, stop: threading.Event) -> Iterator[Change]:
-        """Yield what differs from the last time, then what becomes of each change, until told to stop."""
+        """Yield the changes since the last time, then each further change, until `stop` is set."""
         from watchfiles import watch
 
         changes = watch(
@@ -142,7 +142,7 @@ class Vault:
         return {name: left.pop(note.digest) for name, note in new if note.digest in left}
 
     def _import(self, files: Sequence[FoundFile], moved: dict[str, str]) -> dict[str, FileImport]:
-        """Import notes; what a `moved` one says is the memory that it was under another prefix of its key."""
+        """Import notes; a `moved` note updates its memories, which had another prefix of their keys."""
 
         def send(batch: ImportBatch) -> Imported:
             return self._send(
@@ -155,7 +155,7 @@ class Vault:
         return {file.source.name[start:]: file for file in importing.files}
 
     def _hide(self, names: set[str]) -> Iterator[Change]:
-        """Hide what notes said that are not there any more; one that was none before is only forgotten here."""
+        """Hide the memories of deleted notes; a file that was no note is only dropped from the state."""
         ordered = sorted(names)
         for start in range(0, len(ordered), _MOST):
             sections = tuple(
@@ -195,7 +195,7 @@ class Vault:
 
 
 def state_file(home: Path, folder: Path, caller: Sequence[str]) -> Path:
-    """Return where a data folder keeps what was read of a folder for a caller."""
+    """Return the state file, in a data folder, of a watched folder and a caller."""
     own = "\n".join((str(folder.resolve()), *caller))
     return home / "watched" / f"{hashlib.sha256(own.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}.json"
 
@@ -209,7 +209,7 @@ def _with_former_key(item: ImportItem, moved: Mapping[str, str]) -> ImportItem:
     return item.model_copy(update={"former_key": moved[prefix] + key.removeprefix(prefix)})
 
 
-def _told(done: FileImport) -> str:
+def _change_text(done: FileImport) -> str:
     counts = [f"{count} {name}" for name, count in done.counts.items() if count]
     return "; ".join([", ".join(counts) or "nothing new", *(problem.why for problem in done.problems)])
 

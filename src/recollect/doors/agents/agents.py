@@ -112,10 +112,10 @@ class Agent:
         return level is Level.USER and any(shutil.which(program) for program in self.programs)
 
     def _path(self, text: str, root: Path) -> Path:
-        def given(found: re.Match[str]) -> str:
+        def value_of(found: re.Match[str]) -> str:
             return str(others_folder(found[1]) or found[2])
 
-        expanded = _VARIABLE.sub(given, text.replace("{folder}", self.folder))
+        expanded = _VARIABLE.sub(value_of, text.replace("{folder}", self.folder))
         return root / (Path.home() / expanded.removeprefix("~").lstrip("/") if expanded[0] == "~" else Path(expanded))
 
 

@@ -27,7 +27,7 @@ def real_file(file: Path, roots: Iterable[Path]) -> Path:
 
 
 def backup_of(file: Path) -> Path:
-    """Return where the former content of a file is kept, beside it."""
+    """Return the path of the backup of a file, beside it."""
     return file.with_name(file.name + _BACKUP)
 
 

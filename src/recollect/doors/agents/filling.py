@@ -43,7 +43,7 @@ def take_in(
     while (waiting := plan.waiting) and not stopped():
         report(len(plan.files) - len(waiting), len(plan.files))
         file = waiting[0]
-        if file.hopeless:
+        if file.gave_up:
             plan.put(replace(file, state=State.FAILED))
             continue
         plan.put(file := replace(file, tries=file.tries + 1))

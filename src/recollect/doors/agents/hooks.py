@@ -58,7 +58,7 @@ def program_of(command: object) -> str:
 
 
 def found_hooks(text: str) -> dict[str, list[str]]:
-    """Return our commands in an agent's file, by event; raise `ValueError` for one that cannot be read."""
+    """Return our commands in an agent's file, by event; raise `ValueError` for an unreadable file."""
     if script := _SCRIPT.search(text):
         return {event: [command] for event, command in json.loads(script[1]).items() if program_of(command)}
     found: dict[str, list[str]] = {}
@@ -78,7 +78,7 @@ def with_hooks(text: str, form: HookForm, commands: Commands) -> str:
         return _program(text, form, commands)
     new, seen = text, set[str]()
     for event, index, element in reversed(list(_elements(json_text.parse(text)))):
-        changed = _changed(element, commands.get(event, ""), once=event in seen)
+        changed = _with_command(element, commands.get(event, ""), once=event in seen)
         seen |= {event} if _ours(changed) else set()
         new = _with_element(new, event, index, element, changed)
     for event in reversed([command for command in commands if command not in seen]):
@@ -95,13 +95,13 @@ def without_hooks(text: str, form: HookForm) -> str:
         return "" if found_hooks(text) else text
     new = text
     for event, index, element in reversed(list(_elements(json_text.parse(text)))):
-        new = _with_element(new, event, index, element, _changed(element, "", once=False))
+        new = _with_element(new, event, index, element, _with_command(element, "", once=False))
     _check(text, new, form, {})
     return new
 
 
 def same_hooks(text: str, form: HookForm) -> Callable[[str], str] | None:
-    """Return the edit that puts our hooks of this text into another one, None where it has none."""
+    """Return the edit that copies our hooks from this text into another text; None where it has no hooks of ours."""
     if form.script:
         return (lambda _: text) if text and found_hooks(text) else None
     ours = [(event, handler) for event, _, handler in _elements(json_text.parse(text)) if _ours(handler)]
@@ -119,7 +119,7 @@ def same_hooks(text: str, form: HookForm) -> Callable[[str], str] | None:
 
 
 def _program(text: str, form: HookForm, commands: Commands) -> str:
-    """Return the program that runs these commands, in place of an older one; raise `ValueError` for one of others."""
+    """Return the program that runs these commands, in place of ours in `text`; raise `ValueError` for others."""
     if text and not _SCRIPT.search(text):
         raise ValueError("it is a program of somebody else")
     program = Path(__file__).with_name(form.script).read_text(encoding="utf-8")
@@ -155,7 +155,7 @@ def _element(form: HookForm, event: str, command: str) -> dict[str, Any]:
     return matcher | ({_TABLE: [{"type": "command"} | handler]} if form.grouped else handler)
 
 
-def _changed(element: Any, command: str, *, once: bool) -> Any:
+def _with_command(element: Any, command: str, *, once: bool) -> Any:
     """Return an element whose hook of ours has this command, or has none; None where nothing is left of it."""
     if not _ours(element):
         return element
@@ -182,18 +182,18 @@ def _with_element(text: str, event: str, index: int, old: Any, new: Any) -> str:
 
 def _check(old: str, new: str, form: HookForm, wanted: Mapping[str, list[str]]) -> None:
     """Read both texts and compare: nothing but our hooks may have changed. Raises `ValueError`."""
-    before, after = (_others(json_text.parse(text), form) for text in (old, new))
+    before, after = (_without_our_hooks(json_text.parse(text), form) for text in (old, new))
     if before != after or found_hooks(new) != wanted:
         raise ValueError("the form of its hooks allows no safe edit")
 
 
-def _others(data: dict[str, Any], form: HookForm) -> dict[str, Any]:
-    """Return what a file says without our hooks, and without what only they need."""
+def _without_our_hooks(data: dict[str, Any], form: HookForm) -> dict[str, Any]:
+    """Return the data of a file without our hooks and without the settings that only they need."""
     left: dict[str, Any] = json.loads(json.dumps(data))
     table = left.get(_TABLE)
     for event, elements in list(table.items()) if isinstance(table, dict) else ():
         if isinstance(elements, list):
-            kept = [new for element in elements if (new := _changed(element, "", once=False)) is not None]
+            kept = [new for element in elements if (new := _with_command(element, "", once=False)) is not None]
             left[_TABLE][event] = kept
             if not kept:
                 del left[_TABLE][event]

@@ -31,12 +31,12 @@ _PERMISSIONS, _ALLOW = "permissions", "allow"
 
 Edit = Callable[[str], str]
 Again = Callable[[str], Edit | None]
-"""Returns the edit that would put what a text has of ours into another one, None where it has nothing."""
+"""Returns the edit that copies our part of a text into another text; None where the text has no part of ours."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What becomes of one file: its bytes before and after, None where there is none."""
+    """The change of a file: its bytes before and after; None where there is no file."""
 
     file: Path
     what: str
@@ -64,7 +64,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One thing of ours in a file: how it comes in, how it goes out, and what puts it into another text."""
+    """Our part of a file: the edits that add it, remove it, and copy it into another text."""
 
     what: str
     add: Edit
@@ -93,9 +93,9 @@ def plan_install(
         wanted = [part for part in parts if part.what != _HOOKS or commands]
         if wanted:
             taken = [part.remove if part not in wanted else part.add for part in parts]
-            changes.append(_change(file, _named_together(wanted), _one_after_another(taken), _all_again(parts)))
+            changes.append(_plan_addition(file, _named_together(wanted), _one_after_another(taken), _all_again(parts)))
         elif parts and files.read(file) is not None:
-            changes.append(_undone(file, _named_together(parts), parts[0].remove, _all_again(parts)))
+            changes.append(_plan_removal(file, _named_together(parts), parts[0].remove, _all_again(parts)))
     return [change for change in changes if change.what != _HOOKS or commands or change.kind != "unchanged"]
 
 
@@ -109,7 +109,7 @@ def plan_uninstall(agent: Agent, level: Level, root: Path) -> tuple[list[Change]
     for file, parts in _parts(agent, level, root, {}, {}).items():
         if not (others and parts[0].what == _PASSAGE):
             removing = _one_after_another([_where_there(part) for part in parts])
-            changes.append(_undone(file, _named_together(parts), removing, _all_again(parts)))
+            changes.append(_plan_removal(file, _named_together(parts), removing, _all_again(parts)))
     return changes, others
 
 
@@ -160,7 +160,7 @@ def _all_again(parts: Sequence[_Part]) -> Again:
 
 
 def apply(changes: Sequence[Change], level: Level) -> None:
-    """Write all changes, or none: raise `RecollectError` when one is refused or a file has changed meanwhile.
+    """Write all changes, or none: raise `RecollectError` when a write is refused or a file has changed meanwhile.
 
     No folder is deleted: an empty one may have been there before.
     """
@@ -207,7 +207,7 @@ def _write(change: Change, *, private: bool) -> None:
         files.write(backup, None)
 
 
-def _change(file: Path, what: str, add: Edit, again: Again) -> Change:
+def _plan_addition(file: Path, what: str, add: Edit, again: Again) -> Change:
     """Plan an addition; the backup keeps the file as it was before the first addition."""
     before, kept = files.read(file), files.read(files.backup_of(file))
     after = _edited(file, before, add)
@@ -216,7 +216,7 @@ def _change(file: Path, what: str, add: Edit, again: Again) -> Change:
     return Change(file, what, before, after, kept, before)
 
 
-def _undone(file: Path, what: str, remove: Edit, again: Again) -> Change:
+def _plan_removal(file: Path, what: str, remove: Edit, again: Again) -> Change:
     """Plan a removal: the file as it was where that is known, else without what is ours."""
     before, kept = files.read(file), files.read(files.backup_of(file))
     with _named(file):
@@ -303,7 +303,7 @@ def _split(data: dict[str, Any], path: Sequence[str], name: str) -> tuple[Any, A
 
 
 def _entry_edit(agent: Agent, text: str) -> Edit | None:
-    """Return the edit that would put the entry of this text into another one, None where it has none."""
+    """Return the edit that copies our entry from this text into another text; None where it has no entry."""
     name, entry = found_entry(agent, text)
     if entry is None:
         return None

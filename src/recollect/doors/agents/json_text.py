@@ -194,7 +194,7 @@ def _whole_lines(text: str, begin: int, stop: int) -> tuple[int, int]:
 
 
 def _insert(text: str, plain: str, start: int, name: str, value: object, unit: str, depth: int) -> str:
-    """Put a member first into the object that begins at `start`; an object on one line stays on one line."""
+    """Insert a member as the first of the object at `start`; an object on a single line stays there."""
     newline, end, members = _newline(text), _end(plain, start), _members(plain, start)
     inner = text[start + 1 : end]
     key = f"{json.dumps(name, ensure_ascii=False)}: "
@@ -233,7 +233,7 @@ def _named(plain: str, start: int, name: str) -> _Member | None:
 
 
 def _end(plain: str, start: int) -> int:
-    """Return where the brace stands that closes the object which begins at `start`."""
+    """Return the offset of the brace that closes the object which begins at `start`."""
     members = _members(plain, start)
     return _skip(plain, members[-1].end if members else start + 1)
 

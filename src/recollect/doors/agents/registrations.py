@@ -70,7 +70,7 @@ def found_agents(root: Path) -> list[Agent]:
 
 
 def checks(root: Path) -> list[Check]:
-    """Return the doctor's lines: one for each entry, and one that names agents without any."""
+    """Return the doctor's lines: a line for each entry, and a line that names the agents without an entry."""
     known = registrations(root)
     lacking = [agent.name for agent in found_agents(root) if agent not in [entry.agent for entry in known]]
     lines = [_check(registration) for registration in known]

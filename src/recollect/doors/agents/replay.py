@@ -21,7 +21,7 @@ _OUTPUTS: Final = ("function_call_output", "custom_tool_call_output", "local_she
 
 
 class Event(NamedTuple):
-    """The verb that takes an event, and its fields; a `final` one is there because the file ends."""
+    """The verb that takes an event, and its fields; a `final` event is made by the end of the file."""
 
     verb: str
     fields: dict[str, Any]
@@ -30,14 +30,14 @@ class Event(NamedTuple):
 
 @dataclass(slots=True)
 class _Turns:
-    """One session on its way: what tools were called that have not answered, and what the assistant said last."""
+    """A session that is being replayed: its tool calls without an answer, and the assistant's last text."""
 
     agent: str
     session: str
     folder: str = ""
     at: object = None
     called: dict[str, tuple[str, dict[str, Any]]] = field(default_factory=dict)
-    said: str = ""
+    last_text: str = ""
 
     def event(self, verb: str, **fields: Any) -> Event:
         common = {"session_id": self.session, "agent": self.agent, "folder": self.folder}
@@ -45,12 +45,12 @@ class _Turns:
         return Event(verb, common | at | fields)
 
     def prompt(self, text: str) -> Iterator[Event]:
-        """Yield how the turn before ended, and the prompt with which one begins."""
+        """Yield the end of the turn before, and the prompt that begins the next turn."""
         yield from self.end_turn()
         yield self.event("note_prompt", prompt=cut(text))
 
     def end_turn(self) -> Iterator[Event]:
-        text, self.said = self.said, ""
+        text, self.last_text = self.last_text, ""
         if text:
             yield self.event("tool_post", tool="Assistant", output=cut(text))
 
@@ -112,7 +112,7 @@ def _of_claude_code(turns: _Turns, line: dict[str, Any]) -> Iterator[Event]:
         if not answers and is_typed_entry(line) and is_typed(text):
             yield from turns.prompt(text)
     elif speaker == "assistant":
-        turns.said = text or turns.said
+        turns.last_text = text or turns.last_text
         for answer in blocks:
             if answer.get("type") == "tool_use":
                 turns.call(answer.get("id"), answer.get("name"), answer.get("input"))
@@ -135,7 +135,7 @@ def _of_codex(turns: _Turns, line: dict[str, Any]) -> Iterator[Event]:
         blocks = entry.get("content")
         text = _text([block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else [])
         if entry.get("role") == "assistant":
-            turns.said = text or turns.said
+            turns.last_text = text or turns.last_text
         elif entry.get("role") == "user" and is_typed(text) and not text.startswith(BY_CODEX):
             yield from turns.prompt(text)
 

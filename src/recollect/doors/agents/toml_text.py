@@ -14,7 +14,7 @@ def parse(text: str) -> dict[str, Any]:
 
 
 def put(text: str, path: Sequence[str], name: str, value: Mapping[str, Any]) -> str:
-    """Return the text with `value` as the table `name` below `path`: at the end, or in the place of the one there.
+    """Return the text with `value` as the table `name` below `path`: at the end, or in place of the table there.
 
     Raises `ValueError` where the text cannot be read or something else stands in the way.
     """

@@ -29,7 +29,7 @@ NEAREST: Final = {
 """What newcomers type that no command does as they may expect."""
 
 
-def meant(words: Sequence[str]) -> list[str]:
-    """Return what was typed with the name of the command in place of an alias."""
+def expand_alias(words: Sequence[str]) -> list[str]:
+    """Return the typed words, with an alias replaced by the name of its command."""
     count = next((count for count in (2, 1) if " ".join(words[:count]) in ALIASES), 0)
     return [*(ALIASES[" ".join(words[:count])] if count else ()), *words[count:]]

@@ -108,7 +108,7 @@ def print_memory(body: dict[str, Any], history: Sequence[dict[str, Any]]) -> Non
 
 
 def _happened(line: Mapping[str, Any]) -> str:
-    """Return what a line of the journal tells of: each field that changed, where both values are known with both."""
+    """Describe a line of the journal: each field that changed, with both values where both are known."""
     fields = line.get("fields", ())
     both = {name: line[name] for name in ("content", *_CHANGED) if name in line}
     parts = [f"{name} {' → '.join(map(_short_value, both[name]))}" for name in both]
@@ -161,7 +161,7 @@ def print_status(body: dict[str, Any]) -> None:
 
 
 def _page_line(found: results.Listed, offset: int) -> str:
-    """Say which part of a list is shown, and where the next page begins."""
+    """Return the line that names the part of a list on this page, and the offset of the next page."""
     line = page_line(len(found.memories), found.total, offset)
     return f"{line.partition('.')[0]}. More: add `--after {found.after}`." if found.after else line
 
@@ -300,7 +300,7 @@ def _value(value: Any) -> str:
 
 def _sessions(found: SessionList, offset: int) -> None:
     rows = [
-        [row.session_id, row.agent, _minute(row.started_at), _ended(row), str(row.kept), str(row.dropped)]
+        [row.session_id, row.agent, _minute(row.started_at), _end_of_session(row), str(row.kept), str(row.dropped)]
         for row in found.sessions
     ]
     print_rows(rows, "session", "agent", "began", "ended", "kept", "dropped")
@@ -309,14 +309,16 @@ def _sessions(found: SessionList, offset: int) -> None:
 
 def _session(found: ShownSession, offset: int) -> None:
     session = found.session
-    lasted = f"{_minute(session.started_at)} – {_ended(session)} (UTC)"
+    lasted = f"{_minute(session.started_at)} – {_end_of_session(session)} (UTC)"
     counts = f"{session.kept} kept, {session.dropped} dropped"
     fields = {"session": session.session_id, "agent": session.agent, "time": lasted, "observations": counts}
     print_fields({name: value for name, value in fields.items() if value})
     if out.is_terminal:
-        print_rows([_short(each) for each in found.observations], "no", "time", "tool", "became", "what it says")
+        print_rows(
+            [_observation_row(each) for each in found.observations], "no", "time", "tool", "became", "what it says"
+        )
     else:
-        print_rows([_whole(each) for each in found.observations], *_COLUMNS)
+        print_rows([_observation_detail(each) for each in found.observations], *_COLUMNS)
     print_rows([[line] for line in found.boundaries], title="New topics, with their first words")
     for stage, count in found.failures.items():
         times = "once" if count == 1 else f"{count} times"
@@ -324,7 +326,7 @@ def _session(found: ShownSession, offset: int) -> None:
     print_line(page_line(len(found.observations), found.total, offset))
 
 
-def _short(row: ShownObservation) -> list[str | Text]:
+def _observation_row(row: ShownObservation) -> list[str | Text]:
     """Return a line for a terminal: what was kept is named by its memory; of what was not, the first reason leads."""
     kept = row.decision == Decision.KEPT
     became = f"{row.decision} {row.memory_id}" if kept else row.decision
@@ -339,13 +341,13 @@ def _short(row: ShownObservation) -> list[str | Text]:
     ]
 
 
-def _whole(row: ShownObservation) -> list[str | Text]:
+def _observation_detail(row: ShownObservation) -> list[str | Text]:
     score = "" if row.score is None else f"{row.score:.2f}"
     first = [str(row.number), f"{row.at:%Y-%m-%d %H:%M}", row.tool or row.event, row.decision, row.reason]
     return [*first, score, row.memory_id or "", row.summary]
 
 
-def _ended(session: SessionSummary) -> str:
+def _end_of_session(session: SessionSummary) -> str:
     return _minute(session.ended_at) if session.ended_at else "goes on"
 
 
@@ -396,7 +398,15 @@ def _tokens(found: Tokens) -> None:
 
 def _audit(found: AuditPage) -> None:
     rows = [
-        [f"{row.number}", _second(row.at), row.actor, row.namespace, row.action, f"{row.memory_id or ''}", _what(row)]
+        [
+            f"{row.number}",
+            _second(row.at),
+            row.actor,
+            row.namespace,
+            row.action,
+            f"{row.memory_id or ''}",
+            _audit_change(row),
+        ]
         for row in found.lines
     ]
     print_rows(rows, "no", "time", "who", "where", "did", "memory", "what", empty="Nothing was done yet.")
@@ -404,7 +414,7 @@ def _audit(found: AuditPage) -> None:
         print_line(f"More: `recollect audit --before {found.before}`.")
 
 
-def _what(line: AuditLine) -> str:
+def _audit_change(line: AuditLine) -> str:
     return _listed(f"{name.replace('_', ' ')} {_in_words(value)}".rstrip() for name, value in line.changes.items())
 
 

@@ -12,7 +12,7 @@ from typer.completion import shell_complete
 from typer.core import TyperArgument, TyperCommand, TyperGroup
 from typer.main import get_group
 
-from recollect.doors.cli.aliases import IN_GROUPS, NEAREST, meant
+from recollect.doors.cli.aliases import IN_GROUPS, NEAREST, expand_alias
 from recollect.doors.cli.dispatch import HELP
 from recollect.doors.cli.options import FILTERS
 
@@ -213,8 +213,8 @@ class Commands(TyperGroup):
         return super().parse_args(ctx, [known[args[0]]] if len(args) == 1 and args[0] in known else args)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command by its name or an alias, or name the one that may be meant."""
-        known = meant(args)
+        """Find the command by its name or an alias; for an unknown name raise an error with the nearest names."""
+        known = expand_alias(args)
         names = self.list_commands(ctx)
         if known[0] not in names and not known[0].startswith("-"):
             near = [NEAREST[args[0]]] if args[0] in NEAREST else get_close_matches(args[0], names)

@@ -52,7 +52,7 @@ def _latest(ctx: typer.Context) -> Iterable[Any]:
 
 
 def _ask(ctx: typer.Context, verb: str, **fields: Any) -> Any:
-    """Return what a verb answers, None where nobody is there who could be asked at once."""
+    """Return the answer of a verb; None where no daemon is running."""
     options = ctx.find_root().params
     try:
         settings = Settings(**{name: options[name] for name in _BEFORE if options.get(name) is not None})

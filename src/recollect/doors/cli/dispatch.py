@@ -13,7 +13,7 @@ from sys import stdout
 from typing import Final, NamedTuple
 
 from recollect import __version__, environment
-from recollect.doors.cli.aliases import meant
+from recollect.doors.cli.aliases import expand_alias
 from recollect.setting_texts import SettingTexts, variables
 from recollect.store_folder import DATABASE
 
@@ -41,7 +41,7 @@ started for them."""
 class _Typed(NamedTuple):
     """A command line: the settings before the command, the command, and the words after it."""
 
-    given: dict[str, str]
+    options: dict[str, str]
     command: str
     rest: list[str]
 
@@ -64,32 +64,32 @@ def run(words: list[str]) -> int | None:
     if typed.command == "hook" and not _HELP_WANTED & set(typed.rest):
         from recollect.doors.hook import main as run_hook
 
-        run_hook(typed.rest, typed.given)
-    texts = SettingTexts(typed.given, variables())
+        run_hook(typed.rest, typed.options)
+    texts = SettingTexts(typed.options, variables())
     if not (texts.server or texts.shares_daemon):
         return None
     folder = Path(texts.store_folder)
     if typed.command == "mcp" and (sets := _toolsets(typed.rest)) is not None:
         from recollect.doors import pipe
 
-        pipe.serve(typed.given, folder, sets, remote=bool(texts.server))
+        pipe.serve(typed.options, folder, sets, remote=bool(texts.server))
         return 0
     if texts.server or typed.command in HERE or _HELP_WANTED & set(typed.rest):
         return None
     from recollect.doors.cli import thin
 
     operation = typed.command in IN_DAEMON
-    makes = typed.command == "remember" or "home" not in typed.given or (folder / DATABASE).exists()
-    return thin.run(words, typed.given, folder, start=operation and makes, keyed=operation)
+    makes = typed.command == "remember" or "home" not in typed.options or (folder / DATABASE).exists()
+    return thin.run(words, typed.options, folder, start=operation and makes, keyed=operation)
 
 
 def _completed(shell: str) -> int | None:
     """Let the daemon complete the line that a shell asks about; None where it is asked for nothing, or not running."""
     from recollect.doors.cli import tab
 
-    line = tab.asked(shell.removeprefix("complete_"))
+    line = tab.line_from_shell(shell.removeprefix("complete_"))
     before = None if line is None else split(line.words)
-    texts = SettingTexts(before.given if before else {}, variables())
+    texts = SettingTexts(before.options if before else {}, variables())
     if line is None or texts.server or not texts.shares_daemon:
         return None
     return tab.complete(line, Path(texts.store_folder))
@@ -101,7 +101,7 @@ def _help(words: Sequence[str]) -> str | None:
     if not asks & set(words) or not _fits():
         return None
     typed = [word for word in words if word not in asks]
-    typed = meant(typed)
+    typed = expand_alias(typed)
     if "--" in typed:
         return None
     from json import loads
@@ -136,7 +136,7 @@ def split(words: Sequence[str]) -> _Typed | None:
         if name not in _WITH_VALUE or not (equals or rest):
             return None
         options[name] = value if equals else rest.pop(0)
-    return _Typed(options, meant(rest)[0], rest[1:]) if rest else None
+    return _Typed(options, expand_alias(rest)[0], rest[1:]) if rest else None
 
 
 def _toolsets(words: Sequence[str]) -> tuple[str, ...] | None:

@@ -61,7 +61,7 @@ def edit(ctx: typer.Context, fields: Fields, as_json: bool = False, words: Words
         exit_codes.answered(ctx.obj, "update_memory", fields, as_json)
         return
     Get(**fields)
-    before, edited = terminal.edited(lambda: _text_of(ctx.obj, fields))
+    before, edited = terminal.edit_text(lambda: _text_of(ctx.obj, fields))
     changed = {} if edited is None else _changed_fields(before, edited)
     if edited is None or not changed:
         body = {"message": "Nothing changed.", "id": fields["id"], "outcome": "unchanged"}

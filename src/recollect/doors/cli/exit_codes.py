@@ -110,7 +110,7 @@ def answered_each(
     as_json: bool,
     print_each: Callable[[Outcome], None] = print_answer,
 ) -> None:
-    """Run a verb for each request and print the outcomes; exit with the code of `NotFound` where one found nothing."""
+    """Run a verb for each request and print the outcomes; exit as for `NotFound` if a request found nothing."""
     for request in requests:
         BY_NAME[name].request(**request)
     with opened(settings, model=name in NEED_MODEL) as run:
@@ -127,7 +127,7 @@ def answered_each(
 
 
 def _outcome(run: Callable[..., Any], name: str, request: dict[str, Any], *, alone: bool) -> Outcome:
-    """Return how a request ended; of several, one that finds nothing does not stop the others."""
+    """Return the outcome of a request; among several requests, "not found" does not stop the others."""
     try:
         return named_here(run(name, **request))
     except NotFound:
@@ -174,7 +174,7 @@ def _text_of(error: Any) -> str:
 
 
 def _usage_error(error: Any) -> str:
-    """Return what is wrong in the arguments, and the command that prints their help."""
+    """Return the error in the arguments, and the command that prints their help."""
     message = _NUMBER.sub(_number, _JARGON.sub("", error.format_message())).rstrip(".")
     context = getattr(error, "ctx", None)
     if message.startswith("No such command"):

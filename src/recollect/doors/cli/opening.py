@@ -45,7 +45,7 @@ def is_served() -> bool:
 
 @contextmanager
 def opened(settings: Settings, *, model: bool) -> Iterator[Callable[..., Any]]:
-    """Yield what runs an operation by name: the daemon, started where the `model` is needed, else this process.
+    """Yield a function that runs an operation by name: in the daemon, started if the `model` is needed, or here.
 
     With `RECOLLECT_URL` it is the server of a team. A store that cannot be written needs no owner, and each process
     reads it itself.
@@ -66,7 +66,7 @@ def opened(settings: Settings, *, model: bool) -> Iterator[Callable[..., Any]]:
 
 
 def _patient(perform: Callable[..., Any]) -> Callable[..., Any]:
-    """Return what runs verbs, whose first call starts the daemon and says so to whoever waits for it."""
+    """Return a function that runs verbs; its first call starts the daemon and tells the waiting user."""
     started = False
 
     def run(name: str, **fields: Any) -> Any:
@@ -105,7 +105,7 @@ def _open_unless_daemon(settings: Settings, *, model: bool) -> App | None:
 
 @contextmanager
 def administering(settings: Settings) -> Iterator[Callable[..., Any]]:
-    """Yield what runs a verb of administration on the server by a token, or here as the operator."""
+    """Yield a function that runs a verb of administration: on the server by a token, or here as the operator."""
     if (serving := _served.get()) is not None:
         yield serving(settings)
         return

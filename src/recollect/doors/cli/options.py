@@ -165,8 +165,8 @@ def _argument(name: str, field: FieldInfo) -> inspect.Parameter:
 def _option(name: str, field: FieldInfo, panel: str | None, *, stores: bool) -> inspect.Parameter:
     kind = _plain_type(field.annotation)
     level = name.removeprefix("allow_")
-    said = f"Mark it as {level}: only you can read it, and only with `--{level}`. Credentials are refused all the same."
-    text = said if stores and name in Levels.model_fields else _help(field)
+    mark = f"Mark it as {level}: only you can read it, and only with `--{level}`. Credentials are refused all the same."
+    text = mark if stores and name in Levels.model_fields else _help(field)
     called = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
     names = (called,) if isinstance(called, str) else called
     shown = _METAVARS.get(_member(field.annotation))
@@ -188,7 +188,7 @@ def _option(name: str, field: FieldInfo, panel: str | None, *, stores: bool) -> 
 
 
 def _lazily(name: str) -> Callable[..., list[str]]:
-    """Return what completes a field by what is stored; only a shell that completes imports it."""
+    """Return the function that completes a field from stored values; it is imported only by a shell's completion."""
 
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
         from recollect.doors.cli import completion
@@ -236,7 +236,7 @@ def _plain_type(annotation: Any) -> Any:
 
 
 def _value(request: type[Request], name: str, typed: Any) -> Any:
-    """Return what was typed for a field, or None; a content `-` is read from standard input."""
+    """Return the typed value of a field, or None; a content `-` is read from standard input."""
     field = request.model_fields[name]
     if name in _TEXTS:
         return typed_text(name, typed, required=field.is_required())

@@ -8,7 +8,7 @@ _LEAST_ROWS: Final = 5
 
 
 def needs_pager(text: str, rows: int) -> bool:
-    """Say whether a text does not fit on a terminal of so many rows; one that is too low for a pager needs none."""
+    """Say whether a text does not fit on a terminal of so many rows; a terminal with too few rows gets no pager."""
     return rows >= _LEAST_ROWS and text.count("\n") >= rows
 
 

@@ -91,7 +91,7 @@ def _one_line(cell: Text) -> Text:
 
 @contextmanager
 def paged() -> Iterator[None]:
-    """Show what is printed meanwhile in a pager, where people look at it on a terminal and it does not fit there."""
+    """Page the output of the block when it goes to a terminal that it does not fit on."""
     if client_pages() or not (out.is_terminal and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):
         yield
         return
@@ -119,7 +119,7 @@ def print_line(text: str, style: str = "dim") -> None:
 
 @contextmanager
 def progress(name: str, *, hidden: bool, transient: bool = False) -> Iterator[Report]:
-    """Yield what draws a progress bar on standard error once it is called, so that an earlier error stands alone."""
+    """Yield a reporter that draws a progress bar on standard error from its first call on."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     bar = Progress(*columns, console=err, disable=hidden, transient=transient)
     task = bar.add_task(name, total=None)
@@ -141,7 +141,7 @@ def print_fields(fields: Mapping[str, str]) -> None:
 
 
 def page_line(shown: int, total: int, offset: int) -> str:
-    """Say which part of a list is shown, and how to see more of it."""
+    """Return the line that names the shown part of a list, and how to see more of it."""
     if not shown:
         return "Nothing found." if not total else f"Nothing there: {total} in all."
     left = total - offset - shown

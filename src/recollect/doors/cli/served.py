@@ -54,7 +54,7 @@ def run(
 
 
 def _completed(command_line: Any, words: Sequence[str], about: dict[str, str]) -> dict[str, Any]:
-    """Return what a client's shell prints for the word that is being typed, and the exit code that fish asks for."""
+    """Return the completions that a client's shell prints for the typed word, and the exit code that fish expects."""
     from typer._click.shell_completion import get_completion_class
 
     kind = get_completion_class(about["shell"])

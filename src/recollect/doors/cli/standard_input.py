@@ -28,7 +28,7 @@ def read_input() -> str:
 
 
 def piped_input() -> str | None:
-    """Return what a file or a pipe on standard input holds; None for a terminal, a device, or when nothing comes."""
+    """Return the text of a file or a pipe on standard input; None for a terminal, a device, or when no text comes."""
     if sys.stdin is None:
         return None
     try:

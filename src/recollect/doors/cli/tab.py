@@ -26,7 +26,7 @@ class Line(NamedTuple):
     incomplete: str
 
 
-def asked(shell: str) -> Line | None:
+def line_from_shell(shell: str) -> Line | None:
     """Return the line that a shell asks about; None for a shell that is not known here."""
     if shell not in _SHELLS:
         return None

@@ -106,19 +106,19 @@ class InputWanted(Exception):
     """A client has to read its standard input or to edit a text, as the arguments say, and to ask again."""
 
 
-def typed() -> str:
+def read_stdin() -> str:
     """Return all of standard input."""
     client = _client.get()
     return read_input() if client is None else _of_client(client, "read") or ""
 
 
-def piped() -> str | None:
-    """Return what a file or a pipe on standard input holds; None for a terminal, a device, or when nothing comes."""
+def read_piped() -> str | None:
+    """Return the text of a file or a pipe on standard input; None for a terminal, a device, or when no text comes."""
     client = _client.get()
     return piped_input() if client is None else _of_client(client, "piped")
 
 
-def edited(make_text: Callable[[], str]) -> tuple[str, str | None]:
+def edit_text(make_text: Callable[[], str]) -> tuple[str, str | None]:
     """Return a text to edit and what somebody saved of it, None where they saved nothing."""
     client = _client.get()
     if client is None:
@@ -160,7 +160,7 @@ class CurrentConsole:
 
     @property
     def console(self) -> Console:
-        """Return the console itself, for what needs one of that type."""
+        """Return the console itself, for libraries that check its type."""
         client = _client.get()
         return self._own if client is None else client.consoles[int(self.stderr)]
 

@@ -25,7 +25,7 @@ def run(words: Sequence[str], options: Mapping[str, str], home: Path, *, start: 
     """Run a command in the daemon, print its answer and return its exit code; None where this process has to run it.
 
     `start` says whether the daemon is started where none is running, `keyed` whether the command takes effect once
-    however often it is asked for; `given` are the settings among the words.
+    however often it is asked for; `options` are the settings among the words.
     """
     streams = (sys.stdin, sys.stdout, sys.stderr)
     if any(fault_of_text(word) for word in words):  # as in the name of a file; JSON takes none of it along
@@ -37,7 +37,7 @@ def run(words: Sequence[str], options: Mapping[str, str], home: Path, *, start: 
         with told_after_a_second(words):
             client = running_at(home)
             if client is None and start:
-                client = _started(options)
+                client = _started_client(options)
             if client is None or client.runtime.version != __version__:
                 return None
             answer = _answer(client, options, body, keyed=keyed)
@@ -62,20 +62,20 @@ def _answer(client: Client, options: Mapping[str, str], body: dict[str, Any], *,
         try:
             return dict(client.post("/command", body))
         except Lost:
-            client = _ensured(options) or client
+            client = _ensured_client(options) or client
             raise
 
     return persistently(ask, keyed=keyed)
 
 
-def _started(options: Mapping[str, str]) -> Client | None:
+def _started_client(options: Mapping[str, str]) -> Client | None:
     """Start the daemon and return a client of it; whatever goes wrong is met again by the command itself."""
     with suppress(RecollectError, OSError):
-        return _ensured(options)
+        return _ensured_client(options)
     return None
 
 
-def _ensured(options: Mapping[str, str]) -> Client | None:
+def _ensured_client(options: Mapping[str, str]) -> Client | None:
     """Return a client of the daemon, started when absent; None for a store that this process has to open itself."""
     from recollect.client.launch import ensure
     from recollect.settings import Settings
@@ -86,7 +86,7 @@ def _ensured(options: Mapping[str, str]) -> Client | None:
 
 
 def request(words: Sequence[str]) -> dict[str, Any]:
-    """Return what the daemon must know of this process to run a command in its stead."""
+    """Return the words, terminal and variables that the daemon needs to run a command for this process."""
     if isinstance(sys.stdin, TextIOWrapper):
         sys.stdin.reconfigure(errors="surrogateescape")  # the request refuses what is not text
     return {

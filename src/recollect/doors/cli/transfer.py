@@ -97,7 +97,7 @@ def _export(
         if terminal.of_another() and ask("list_memories", **fields, limit=1).total > _FEW:
             terminal.leave_to_client()  # so much is written as it is read
         lines = pages(request, lambda page: ask("export_page", **dict(page)), unreadable)
-        pieces = WRITERS[format or ending](_noting(left_out, lines))
+        pieces = WRITERS[format or ending](_noting_left_out(left_out, lines))
         if file == _STDOUT:
             terminal.stdout().writelines(pieces)
         else:
@@ -114,7 +114,7 @@ def _export(
         )
 
 
-def _noting(left_out: dict[str, int], lines: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+def _noting_left_out(left_out: dict[str, int], lines: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
     """Pass every line on, and note what the header says of memories that stay behind."""
     for line in lines:
         left_out |= line.get("left_out", {})
@@ -148,31 +148,31 @@ def _import(
     2 that something else could not be written, 130 that it was interrupted.
     """
     dry_run = bool(fields.get("dry_run"))
-    if watch or not _brief(paths):
+    if watch or not _all_small(paths):
         terminal.leave_to_client()
     if watch:
         _watch(ctx.obj, paths, fields, alone=not (format or transcripts or instructions or dry_run or as_json))
         return
     here = Path(ctx.with_resource(TemporaryDirectory()))
-    named = [_saved_input(here) if path == _STDIN else _whole(path) for path in paths]
+    named = [_saved_input(here) if path == _STDIN else _absolute(path) for path in paths]
     found = find_files(named, format, transcripts=transcripts, instructions=instructions)
     typed = [file._replace(name=file.name.removeprefix(name_of(here / "-")[:-1])) for file in found.files]
     found.files[:] = _as_said(typed, ctx.obj, fields)
     with opened(ctx.obj, model=not dry_run) as ask:
         importing = Import(partial(_send, ask), fields, read_outside)
-        stopped = not _ran(importing, found)
+        stopped = not _run_import(importing, found)
     total = importing.total()
     if len(importing.files) == 1 and (error := importing.files[0].error) and not any(_written(total)):
         raise error
     show(
-        _imported_json(importing, found, {_whole(path): path for path in paths}, stopped=stopped),
+        _imported_json(importing, found, {_absolute(path): path for path in paths}, stopped=stopped),
         as_json,
         print_answer=lambda: _print_imported(importing, found, "" if dry_run else _advice(paths, total)),
     )
     _end(total, stopped=stopped)
 
 
-def _ran(importing: Import, found: FoundPaths) -> bool:
+def _run_import(importing: Import, found: FoundPaths) -> bool:
     """Import what was found; return whether nobody interrupted it."""
     try:
         _run(importing, found)
@@ -181,16 +181,16 @@ def _ran(importing: Import, found: FoundPaths) -> bool:
     return True
 
 
-def _brief(paths: Sequence[Path]) -> bool:
+def _all_small(paths: Sequence[Path]) -> bool:
     """Say whether only small files are named, which are read before anybody would look for a progress bar."""
     try:
-        sizes = [_whole(path).stat().st_size for path in paths if _whole(path).is_file()]
+        sizes = [_absolute(path).stat().st_size for path in paths if _absolute(path).is_file()]
     except OSError:
         return False
     return len(sizes) == len(paths) and sum(sizes) <= _SMALL
 
 
-def _whole(path: Path) -> Path:
+def _absolute(path: Path) -> Path:
     """Return a path from the client's working folder, where the daemon runs the command; else as it was typed."""
     return working_folder() / path.expanduser() if terminal.of_another() else path
 
@@ -209,7 +209,7 @@ def _advice(paths: Sequence[Path], total: Imported) -> str:
         return ""
     many = "1 memory waits" if total.waiting == 1 else f"{total.waiting} memories wait"
     again = "importing the same with `--own` approves them all, if the files are yours"
-    named = [_whole(path.expanduser()) for path in paths]
+    named = [_absolute(path.expanduser()) for path in paths]
     names = [name_of(path) for path in named if path.exists()]
     if len(names) < len(named) or len(names) > _MOST_SOURCES or _ROOT in names:
         return f"{many} for a decision: {again}."
@@ -383,7 +383,7 @@ def _extract(
     requests = requests_of(file, recognised(file, format).format)
     with opened(ctx.obj, model=True) as ask:
         for some in requests:
-            total = _added(total, ask("extract_memories", **fields, **some))
+            total = _sum_of(total, ask("extract_memories", **fields, **some))
     if as_json:
         out.print_json(data=public_json(Extracted, total))
         return
@@ -394,7 +394,7 @@ def _extract(
         err.print(f"{total.unread} parts were not read: {total.why}", highlight=False)
 
 
-def _added(first: Extracted, other: Extracted) -> Extracted:
+def _sum_of(first: Extracted, other: Extracted) -> Extracted:
     counts = ("new", "updated", "left_out", "parts", "known", "unread")
     sums = {name: getattr(first, name) + getattr(other, name) for name in counts}
     return Extracted(**sums, why=other.why or first.why, problems=(*first.problems, *other.problems))

@@ -35,10 +35,10 @@ def typed_text(name: str, typed: Sequence[str] | str | None, *, required: bool) 
             raise InvalidInput(name, f"Invalid {name}: {wrong}")
         return text
     if words:
-        return terminal.typed().rstrip("\r\n")
+        return terminal.read_stdin().rstrip("\r\n")
     if not required:
         return None
-    piped = terminal.piped()
+    piped = terminal.read_piped()
     if piped is None:
         raise InvalidInput(name, f"Missing {name}: Type the text, or pipe it in; `--help` tells more")
     return piped.rstrip("\r\n")  # the program before the pipe ended its last line with it
@@ -75,7 +75,7 @@ def _meant(name: str, typed: str, *, end: bool, ahead: bool) -> datetime | None:
     except ValueError:  # no day of the calendar
         return None
     if figures is None:
-        return typed_dates.named_moment(typed, datetime.now(calendar.here()), end=end, ahead=ahead)
+        return typed_dates.named_moment(typed, datetime.now(calendar.local_zone()), end=end, ahead=ahead)
     if figures.doubtful:
         render.err.print(f"`{typed}` is read as {typed_dates.in_words(figures.day)}.", style="dim", markup=False)
     days = calendar.days(figures.day)

@@ -81,7 +81,7 @@ class SentenceTransformersEmbedder(EmbeddingModel[_Loaded]):
         return self._model().tokens.spans(text)
 
     def counter(self) -> Callable[[str], int] | None:
-        """Return what counts the tokens of a text, or None while the model is not loaded."""
+        """Return a function that counts the tokens of a text, or None while the model is not loaded."""
         return self._model().tokens.count if self.ready else None
 
     def _load(self) -> _Loaded:

@@ -74,7 +74,7 @@ class Tokens:
 
 
 def plain(text: str) -> str:
-    """Replace what the library refuses or deletes, one character each, so that offsets stay.
+    """Replace each character that the library refuses or deletes by a single other, so that offsets stay.
 
     A lone surrogate becomes "?". What ends a line, a page or a record becomes a space, else words would be glued.
     """

@@ -56,12 +56,12 @@ def _bare(quoted: re.Match[str]) -> str:
 
 
 def work(command: str) -> str:
-    """Return the first that a command line runs: two commands of one work measure or try the same."""
+    """Return the first program of a command line with its first words: equal for commands that do the same work."""
     return next(iter(works(command)), "")
 
 
 def works(command: str) -> list[str]:
-    """Return what a command line runs, each with its first words and without options and what only shows or filters."""
+    """Return the programs of a command line, each with its first words, without options and without mere filters."""
     found = []
     for name, rest in programs(command):
         if name not in _TRIVIAL:

@@ -55,7 +55,7 @@ def kind_of_edit(occurrence: Occurrence) -> ObservationType:
 def concepts_of(
     occurrence: Occurrence, kind: ObservationType | None, text: str, *, failed: bool
 ) -> tuple[Concept, ...]:
-    """Return what an observation is about."""
+    """Return the concepts of an observation."""
     about = {
         Concept.PROBLEM_SOLUTION: kind is ObservationType.BUGFIX,
         Concept.GOTCHA: failed,
@@ -68,6 +68,6 @@ def concepts_of(
 
 
 def importance_of(source: Origin, score: float) -> float:
-    """Return how much a draft matters (0–1): by its score, and what a person wrote more than what a tool wrote."""
+    """Return the importance of a draft (0–1): by its score, and higher for a person's words than for a tool's."""
     base = {Origin.PROMPT: 0.55, Origin.WEB: 0.3}.get(source, 0.4)
     return round(min(base + 0.4 * score, 0.95), 2)

@@ -108,7 +108,7 @@ class Line:
 
     @property
     def worth(self) -> float:
-        """Return how much the line tells, from 0."""
+        """Return the information in the line, from 0."""
         if self.noise:
             return 0.0
         named = _NAMED if _TESTED.search(self.text) or _COUNTED.search(self.text) else 0.0
@@ -116,13 +116,13 @@ class Line:
 
 
 def read(text: str, *, by_sentence: bool = False) -> list[Line]:
-    """Return the lines of an output that are not empty, or its sentences; of a long one the beginning and the end."""
+    """Return the non-empty lines of an output, or its sentences; of a long output the beginning and the end."""
     pieces = sentences(text) if by_sentence else text.split("\n")
     return [_judged(line) for line in from_both_ends(pieces)]
 
 
 def read_failures(lines: Sequence[str]) -> list[Line]:
-    """Return those lines that tell of a failure, and the last one; of many the first and the last ones."""
+    """Return the lines that report a failure, and the last line; of many lines those at both ends."""
     found = [line for line in lines[:-1] if SIGNS["failure"].search(line)]
     return [_judged(line) for line in (*from_both_ends(found, _MOST_FAILURES), *lines[-1:])]
 

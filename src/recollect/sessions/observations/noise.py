@@ -134,7 +134,7 @@ def _searched(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]
 
 
 def _by_command(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
-    """Return what a command line does where all that it does is of no interest afterwards."""
+    """Return the reason why a command line is of no interest afterwards; empty where some part of it is."""
     if occurrence.origin is not Origin.COMMAND or not occurrence.command:
         return ""
     if _HELP.search(occurrence.command):
@@ -151,7 +151,7 @@ def _by_command(occurrence: Occurrence, lines: list[Line], _seen: Collection[str
 
 
 def _kind(name: str, rest: str) -> str | None:
-    """Return what a program does of no interest; empty for one that says nothing itself, None for any other."""
+    """Return why a program is of no interest; empty for a program without output of its own, None for any other."""
     if rest in ("--version", "-V", "version"):
         return ""
     if _CHECKS_STYLE.search(rest):

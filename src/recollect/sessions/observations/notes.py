@@ -20,7 +20,7 @@ from recollect.sessions.observations.kinds import TRUST, concepts_of, kind_of_ed
 from recollect.sessions.observations.lines import Line, read, without_frame
 from recollect.sessions.observations.noise import noise
 from recollect.sessions.observations.occurrence import Occurrence, Origin
-from recollect.sessions.observations.statements import explanations, said, statements, states_rule
+from recollect.sessions.observations.statements import explanations, own_words, statements, states_rule
 from recollect.sessions.observations.trail import LONGEST_LINE, Trail, failure_line, proves, relative, trail_after
 from recollect.text.layers import shortened
 
@@ -89,7 +89,7 @@ def observe(occurrence: Occurrence, trail: Trail, seen: Collection[str] = (), fo
 
 def _of_prompt(occurrence: Occurrence) -> tuple[Note, ...]:
     """Return the sentences of a prompt, without what a person pasted that gives orders to a model."""
-    found = statements(said(occurrence.text))[:_SENTENCES]
+    found = statements(own_words(occurrence.text))[:_SENTENCES]
     return tuple(_of_sentence(occurrence, text) for text in found if not orders(text, CERTAIN))
 
 

@@ -23,7 +23,7 @@ _END: Final = 40_000  # characters that are read of either end of an output
 _COMMAND: Final = 4_000
 _DESCRIPTION: Final = 300
 ASSISTANT: Final = "Assistant"
-"""The tool that stands for what the assistant said at the end of a turn."""
+"""The tool that stands for the assistant's last text of a turn."""
 _OWN: Final = re.compile(r"recollect|(?:^|_)memor(?:y|ies)", re.IGNORECASE)
 _RECALLS: Final = re.compile(
     r"(?:^|[;&|(]\s*|\s)(?:\S{0,200}/)?(?:recollect|\w{0,40}mem\w{0,40})\s+(?:-\S+\s+){0,20}"
@@ -77,7 +77,7 @@ _ORIGINS: Final = {name: origin for origin, names in _TOOLS.items() for name in 
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """A prompt, what a tool was given and wrote, or a report; `text` is what it says, without control characters."""
+    """A prompt, the input and output of a tool, or a report; `text` is its text, without control characters."""
 
     origin: Origin
     text: str
@@ -97,7 +97,7 @@ class Occurrence:
 
     @property
     def description(self) -> str:
-        """Return what the agent said it was doing, in its words."""
+        """Return the agent's own description of the call."""
         return str(self.input.get("description") or "").strip()[:_DESCRIPTION]
 
     @property
@@ -172,7 +172,7 @@ def _origin(tool: str, arguments: Mapping[str, Any]) -> Origin:
 
 
 def _file_read(command: str) -> str:
-    """Return the one file that a command does nothing but show."""
+    """Return the file of a command that only shows a single file."""
     steps = [program for program in programs(command) if program[0] not in ("cd", "echo", "true")]
     if len(steps) != 1 or steps[0][0] not in _READERS or (steps[0][0] == "sed" and "-n" not in steps[0][1]):
         return ""
@@ -185,7 +185,7 @@ def _file_read(command: str) -> str:
 
 
 def _patch(arguments: Mapping[str, Any]) -> str:
-    """Return the patch that a tool was given, or a command wrote down, empty where there is none."""
+    """Return the patch in the input of a tool or in its command, empty where there is none."""
     for name in ("command", "cmd", "input", "patch"):
         value = arguments.get(name)
         text = " ".join(map(str, value)) if isinstance(value, list) else value
@@ -205,7 +205,7 @@ def _plain(text: str) -> str:
 
 
 def shown_input(arguments: Mapping[str, Any]) -> str:
-    """Return what a tool was given on one line, as a person would name it."""
+    """Return the input of a tool on a single line, as a person would name it."""
     for name in ("description", "command", "pattern", "query", "url", "prompt", "file_path", "path"):
         if isinstance(value := arguments.get(name), str) and value.strip():
             return " ".join(value.split())

@@ -1,4 +1,4 @@
-"""Who said what an occurrence says: by the tool that showed it and what that was given, never by the text itself."""
+"""The origin of an occurrence: by its tool and the tool's input, never by the text itself."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def stamp_of(occurrence: Occurrence, folder: str, outside: str) -> Stamp:
 
 
 def outside_after(outside: str, occurrence: Occurrence, stamp: Stamp) -> str:
-    """Return all of outside that the assistant has read in this turn; a prompt begins a new one."""
+    """Return the outside addresses that the assistant has read in this turn; a prompt begins a new turn."""
     if occurrence.origin is Origin.PROMPT:
         return ""
     return (
@@ -70,7 +70,7 @@ def outside_after(outside: str, occurrence: Occurrence, stamp: Stamp) -> str:
 
 
 def read_outside(tool: str, arguments: Mapping[str, Any], folder: str, outside: str) -> str:
-    """Return all of outside that the assistant has read in this turn, after one more tool, of a session that is over.
+    """Return the outside addresses read in this turn, after a further tool call, in a session that is over.
 
     Of a subagent only the report is known, and that may repeat anything.
     """

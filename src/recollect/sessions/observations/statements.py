@@ -32,8 +32,8 @@ _RULE: Final = re.compile(
 )
 
 
-def said(prompt: str) -> str:
-    """Return what the person wrote: a prompt without what it quotes, memory, reminders, code and other blocks."""
+def own_words(prompt: str) -> str:
+    """Return the person's own words: a prompt without quotes, memories, reminders, code and other blocks."""
     return _QUOTED.sub("", _FENCED.sub(" ", ADDED.sub(" ", prompt))).strip()
 
 
@@ -86,7 +86,7 @@ def _comments(text: str) -> list[str]:
 
 
 def _behind_code(line: str) -> Iterator[str]:
-    """Yield what a line of code says behind its last mark of a comment, and behind marks before that."""
+    """Yield the comment of a line of code: the text behind its last comment mark, then behind earlier marks."""
     for mark in reversed(list(_BEHIND.finditer(line))[-_MARKS:]):
         code, comment = line[: mark.start()].strip(), line[mark.end() :].strip()
         if code and is_prose(comment):

@@ -61,7 +61,7 @@ def failure_line(occurrence: Occurrence, lines: Sequence[Line]) -> str:
 
 
 def failure_of(occurrence: Occurrence) -> str:
-    """Return how an output tells that it failed, as `failure_line` does, but judge only the lines that may say so."""
+    """Return the line in which an output reports failure, as `failure_line` does, from likely lines alone."""
     return _failure(occurrence.text, occurrence.failed)
 
 
@@ -93,7 +93,7 @@ def relative(path: str, folder: str) -> str:
 
 
 def _undone(occurrence: Occurrence) -> tuple[str, ...]:
-    """Return what a plan has not done yet."""
+    """Return the open steps of a plan."""
     listed = next(
         (found for name in ("todos", "plan", "items") if isinstance(found := occurrence.input.get(name), list)), []
     )
