@@ -221,8 +221,8 @@ def beside_backlog(settings: Settings, found: dict[str, Any]) -> None:
     ask = lambda text: recollect.recall(app, Query(query=text), caller)  # noqa: E731
     with recollect.open_app(settings) as app:
         timed(ask, queries[:10])
-        busy = [ms for text in queries if app.records.unembedded(1) for ms in timed(ask, [text])]
-        left = len(app.records.unembedded(WAITING))
+        busy = [ms for text in queries if app.records.embeddings.unembedded(1) for ms in timed(ask, [text])]
+        left = len(app.records.embeddings.unembedded(WAITING))
     with recollect.open_app(settings, background=False) as app:
         timed(ask, queries[:10])
         idle = timed(ask, queries)

@@ -337,7 +337,7 @@ def _begin(executor: BackgroundExecutor, store: _Store, clock: Callable[[], date
     undo.callback(store.stopping.set)
     executor.start()
     executor.submit(store.text.purge_deleted)
-    executor.submit(lambda: store.records.drop_outcomes(clock() - _RETRIED))
+    executor.submit(lambda: store.records.outcomes.drop(clock() - _RETRIED))
 
 
 def _load_models(
@@ -393,9 +393,9 @@ def _generation(database: Database, model: Mapping[str, str]) -> str:
 
 def _check_model(records: Records, wanted: Mapping[str, str]) -> None:
     """Stamp a new store with its embedding model; refuse a store that another model built."""
-    found = {name: records.stamp(name) for name in wanted}
+    found = {name: records.stamps.get(name) for name in wanted}
     if not any(found.values()):
-        records.set_stamps(wanted)
+        records.stamps.set(wanted)
     elif found != wanted:
         raise ModelMismatch(
             f"This store was built with the embedding model {_named(found)}, but {_named(wanted)} is configured. "

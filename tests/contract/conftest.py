@@ -62,12 +62,12 @@ class Store:
     def add(self, content: str, namespace: str = NAMESPACE, **fields: Any) -> int:
         """Insert one memory in a transaction of its own."""
         with self.records.writing(namespace, "ada") as transaction:
-            return transaction.insert(make_entry(content, at=self.clock(), **fields))
+            return transaction.memories.insert(make_entry(content, at=self.clock(), **fields))
 
     def delete(self, memory_id: int, namespace: str = NAMESPACE) -> None:
         """Delete one memory in a transaction of its own."""
         with self.records.writing(namespace, "ada") as transaction:
-            assert transaction.delete(memory_id)
+            assert transaction.memories.delete(memory_id)
 
     def view(self, *namespaces: str, **changes: Any) -> View:
         """Return a view of `namespaces` at the clock's time."""

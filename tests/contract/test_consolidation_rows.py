@@ -20,10 +20,10 @@ def test_only_what_came_in_so_is_looked_at(store: Any) -> None:
     store.add("d", "team:crew", source="hook")
     hidden, new = store.add("e", source="hook"), store.add("f", source="hook")
     for accessed in (True, False, False):
-        store.records.touch([one], store.clock(), accessed=int(accessed), recalled=int(not accessed))
+        store.records.usage.add([one], store.clock(), accessed=int(accessed), recalled=int(not accessed))
     with store.records.writing(HERE, "ada") as transaction:
-        transaction.hide(hidden, "evict")
-        transaction.supersede(new, by=one)
+        transaction.memories.hide(hidden, "evict")
+        transaction.memories.supersede(new, by=one)
     first, second = store.records.consolidation.aging(HERE, HOOK)
     assert (first.id, first.type, first.importance, first.accesses, first.replaced, first.mark) == (
         *(one, ObservationType.BUGFIX, 0.7, 3, False, None),
@@ -38,7 +38,7 @@ def test_what_a_call_stored_is_left_out(store: Any) -> None:
     one, other = (store.add(text, source="hook") for text in "ab")
     for _ in range(2):
         with store.records.writing(HERE, "ada") as transaction:
-            transaction.stop_fading(one)
+            transaction.consolidation.stop_fading(one)
     assert [each.id for each in store.records.consolidation.aging(HERE, HOOK)] == [other]
     assert [each.id for each in store.records.consolidation.aging(HERE, tuple(Source))] == [one, other]
     assert (store.one(one).source, store.one(one).expires_at) == (Source.HOOK, None)
@@ -50,7 +50,7 @@ def test_days_of_sessions_are_kept_for_each_project(store: Any) -> None:
     today = store.clock().date()
     for ahead in (0, 365, 1, 0):
         with store.records.writing(HERE, "ada") as transaction:
-            days = transaction.note_session_day(today + timedelta(days=ahead))
+            days = transaction.consolidation.note_session_day(today + timedelta(days=ahead))
     assert (
         days
         == store.records.consolidation.session_days(HERE)
@@ -70,14 +70,16 @@ def test_importance_and_marks_are_written(store: Any) -> None:
     for round_ in (1, 2):
         store.clock.pass_days(1)
         with store.records.writing(HERE, "ada") as transaction:
-            found = transaction.aging(ids[:2])
-            transaction.consolidate([(each, each.importance / 2, Mark(store.clock(), round_)) for each in found])
+            found = transaction.consolidation.aging(ids[:2])
+            transaction.consolidation.consolidate(
+                [(each, each.importance / 2, Mark(store.clock(), round_)) for each in found]
+            )
     assert [each.importance for each in store.records.consolidation.aging(HERE, HOOK)] == [0.125, 0.125, 0.5]
     assert [each.mark for each in store.records.consolidation.aging(HERE, HOOK)] == [Mark(store.clock(), 2)] * 2 + [
         None
     ]
     assert [store.one(each).updated_at for each in ids] == before
-    lines = store.records.history(ids[0], [HERE])
+    lines = store.records.journal.history(ids[0], [HERE])
     assert [each.changes.get("importance") for each in lines] == [None, [0.5, 0.25], [0.25, 0.125]]
 
 
@@ -85,8 +87,8 @@ def test_another_namespace_is_not_changed(store: Any) -> None:
     """A transaction finds nothing of another namespace or level."""
     there, secret = store.add("a", "team:crew", source="hook"), store.add("b", source="hook", sensitivity="secret")
     with store.records.writing(HERE, "ada") as transaction:
-        assert transaction.aging([there, secret]) == []
-        transaction.consolidate([])
+        assert transaction.consolidation.aging([there, secret]) == []
+        transaction.consolidation.consolidate([])
 
 
 def test_a_member_is_replaced_until_its_summary_is_hidden(store: Any) -> None:
@@ -95,10 +97,10 @@ def test_a_member_is_replaced_until_its_summary_is_hidden(store: Any) -> None:
     for kind, replaced in kinds.items():
         member, whole = store.add(f"a {kind}", source="hook"), store.add(f"b {kind}", source="hook", type=kind)
         with store.records.writing(HERE, "ada") as transaction:
-            transaction.supersede(member, by=whole)
-            assert transaction.aging([member])[0].replaced
-            transaction.hide(whole)
-            assert transaction.aging([member])[0].replaced is replaced
+            transaction.memories.supersede(member, by=whole)
+            assert transaction.consolidation.aging([member])[0].replaced
+            transaction.memories.hide(whole)
+            assert transaction.consolidation.aging([member])[0].replaced is replaced
 
 
 def test_facts_of_an_evicted_member_pass_to_its_summary(store: Any) -> None:
@@ -107,7 +109,7 @@ def test_facts_of_an_evicted_member_pass_to_its_summary(store: Any) -> None:
         member = store.add(f"m {action}", source="hook")
         summary = store.add(f"s {action}", source="hook", type="compressed_summary")
         with store.records.writing(HERE, "ada") as transaction:
-            transaction.supersede(member, by=summary)
+            transaction.memories.supersede(member, by=summary)
         store.by_hand(
             "INSERT INTO fact (namespace_id, subject, predicate, object, subject_folded, predicate_folded, object_hash,"
             " confidence, memory_id, valid_from, sensitivity, author, created_at, updated_at) SELECT namespace_id, 'a',"
@@ -116,5 +118,5 @@ def test_facts_of_an_evicted_member_pass_to_its_summary(store: Any) -> None:
             id=member,
         )
         with store.records.writing(HERE, "ada") as transaction:
-            transaction.delete(member, action)
+            transaction.memories.delete(member, action)
         assert store.rows(f"SELECT count(*) FROM fact WHERE memory_id = {summary}") == [(kept,)]

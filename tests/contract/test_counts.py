@@ -43,7 +43,7 @@ def known(store: Any) -> set[tuple[int, str]]:
 def fail(store: Any, namespace: str) -> None:
     """Write and change one's mind."""
     with store.records.writing(namespace, "ada") as transaction:
-        transaction.insert(make_entry("Never said", speaker="Nobody"))
+        transaction.memories.insert(make_entry("Never said", speaker="Nobody"))
         raise ZeroDivisionError
 
 
@@ -64,20 +64,20 @@ def test_counts_and_names_equal_what_is_stored(store: Any, seed: int) -> None:
                 fail(store, namespace)
         with store.records.writing(namespace, "ada", LEVELS) as transaction:
             if action == "insert" or not mine:
-                living[transaction.insert(entry)] = namespace
+                living[transaction.memories.insert(entry)] = namespace
             elif action == "update":
                 one = chance.choice(mine)
-                transaction.update(store.one(one, namespace), entry, "update")
+                transaction.memories.update(store.one(one, namespace), entry, "update")
             elif action == "delete":
                 one = chance.choice(mine)
-                assert transaction.delete(one)
-                assert not transaction.delete(one)
+                assert transaction.memories.delete(one)
+                assert not transaction.memories.delete(one)
                 del living[one]
         assert kept(store) == counted(store)
         assert known(store) == speaking(store)
     for one, namespace in living.items():
         with store.records.writing(namespace, "ada", LEVELS) as transaction:
-            transaction.delete(one)
+            transaction.memories.delete(one)
     assert kept(store) == {}
     assert known(store) == set()
 
@@ -87,7 +87,7 @@ def test_an_update_that_names_no_speaker_keeps_the_name(store: Any) -> None:
     one = store.add("Said", speaker="Ada Lovelace", key="k")
     for given, names in (({"importance": 0.9}, ["Ada Lovelace"]), ({"speaker": None}, [])):
         with store.records.writing(HERE, "ada") as transaction:
-            transaction.update(store.one(one), make_entry("Said", **given), "update")
+            transaction.memories.update(store.one(one), make_entry("Said", **given), "update")
         assert store.records.speakers(store.view(), ["lovelace"]) == names
 
 
@@ -136,9 +136,9 @@ def test_recounting_mends_counts_and_names(store: Any) -> None:
     whole = store.dump()
     store.by_hand("UPDATE held SET memories = 7", "DELETE FROM speaker")
     store.by_hand("INSERT INTO speaker (namespace_id, name, word) VALUES (2, 'Nobody', 'nobody')")
-    store.records.recount(words_of)
+    store.records.derived.recount(words_of)
     assert store.dump() == whole
-    store.records.recount(lambda name: frozenset({name[:2]}))
+    store.records.derived.recount(lambda name: frozenset({name[:2]}))
     assert store.records.speakers(store.view(), ["Ad"]) == ["Ada Lovelace"]
     assert store.records.speakers(store.view(), ["ada"]) == []
 

@@ -45,7 +45,7 @@ def put(
         stamp=Origin(),
     )
     with store.records.writing(namespace, "ada") as transaction:
-        return int(transaction.put_fact(entry))
+        return int(transaction.facts.insert(entry))
 
 
 def found(store: Any, view: Any = None, **asked: Any) -> list[int]:
@@ -154,7 +154,7 @@ def test_a_summary_leaves_facts_standing(store: Any) -> None:
     one, summary = store.add("The mast is oak"), store.add("A list", type=ObservationType.COMPRESSED_SUMMARY)
     fact = put(store, "mast", "is", "oak", memory_id=one)
     with store.records.writing(HERE, "ada") as transaction:
-        transaction.supersede(one, by=summary)
+        transaction.memories.supersede(one, by=summary)
     assert found(store) == [fact]
 
 
@@ -164,7 +164,7 @@ def test_facts_go_with_their_memory(store: Any) -> None:
     put(store, "mast", "is", "oak", memory_id=one)
     left = put(store, "keel", "is", "lead")
     with store.records.writing(HERE, "ada") as transaction:
-        transaction.delete(one)
+        transaction.memories.delete(one)
     assert store.rows("SELECT id FROM fact") == [(left,)]
 
 
@@ -176,10 +176,10 @@ def test_what_is_about_the_same(store: Any) -> None:
     put(store, "mast", "was", "elm")
     later = store.clock() + timedelta(days=2)
     with store.records.writing(HERE, "bob") as transaction:
-        assert [one.id for one in transaction.facts_about("mast", "is", store.clock())] == [past, present]
-        (one,) = transaction.facts_about("mast", "is", later)
-        transaction.confirm_fact(one, 0.8)
-        transaction.end_fact(one, later, past, Sensitivity.PUBLIC)
+        assert [one.id for one in transaction.facts.about("mast", "is", store.clock())] == [past, present]
+        (one,) = transaction.facts.about("mast", "is", later)
+        transaction.facts.confirm(one, 0.8)
+        transaction.facts.end(one, later, past, Sensitivity.PUBLIC)
     (fact,), _ = store.records.facts.find(FactQuery(object="ash", history=True), store.view())
     assert (fact.id, fact.confidence, fact.valid_to, fact.updated_at) == (present, 0.8, later, store.clock())
     changes = [changes for (changes,) in store.rows("SELECT changes FROM journal WHERE actor = 'bob' ORDER BY id")]

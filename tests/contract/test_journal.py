@@ -62,10 +62,10 @@ def test_each_action_leaves_a_line(store: Any) -> None:
     for actor, content, action in (("bob", "Second", "update"), ("cy", "Second", "refresh")):
         store.clock.pass_days(1)
         with store.records.writing(HERE, actor) as transaction:
-            transaction.update(transaction.by_key("k"), make_entry(content, importance=0.9), action)
+            transaction.memories.update(transaction.lookup.by_key("k"), make_entry(content, importance=0.9), action)
     with store.records.writing(HERE, "dee") as transaction:
-        transaction.delete(memory_id)
-    lines = store.records.history(memory_id, [HERE])
+        transaction.memories.delete(memory_id)
+    lines = store.records.journal.history(memory_id, [HERE])
     assert [(line.actor, line.action) for line in lines] == [
         ("ada", "insert"),
         ("bob", "update"),
@@ -83,8 +83,8 @@ def test_each_action_leaves_a_line(store: Any) -> None:
 def test_history_stays_in_its_namespaces(store: Any) -> None:
     """The history of a memory is empty for whoever may not see its namespace."""
     memory_id = store.add("Ours")
-    assert store.records.history(memory_id, ["project:crew/hull", "user:ada"]) == []
-    assert store.records.history(memory_id, []) == []
+    assert store.records.journal.history(memory_id, ["project:crew/hull", "user:ada"]) == []
+    assert store.records.journal.history(memory_id, []) == []
 
 
 def test_a_refusal_names_field_and_kinds(store: Any) -> None:
@@ -105,8 +105,10 @@ def test_the_journal_holds_no_text(store: Any) -> None:
     rare = {name: f"quokka{name}" for name in ("key", "category", "speaker", "title", "subtitle", "session_id")}
     memory_id = store.add("quokkacontent", tags=("quokkatag",), files_read=("quokkafile",), **rare)
     with store.records.writing(HERE, "ada") as transaction:
-        transaction.update(transaction.by_key("quokkakey"), make_entry("quokkanew", tags=("quokkatwo",)), "update")
-        transaction.delete(memory_id)
+        transaction.memories.update(
+            transaction.lookup.by_key("quokkakey"), make_entry("quokkanew", tags=("quokkatwo",)), "update"
+        )
+        transaction.memories.delete(memory_id)
     lines = store.rows("SELECT * FROM journal")
     assert len(lines) == 5  # of the memory, and of the hidden one that kept its earlier text
     assert "quokka" not in repr(lines)
@@ -205,10 +207,10 @@ def test_concurrent_writers_keep_the_chain_whole(store: Any) -> None:
             for turn in range(20):
                 namespace = chance.choice([HERE, "team:crew", f"user:{turn}"])
                 with records.writing(namespace, f"thread {number}") as transaction:
-                    mine.append(transaction.insert(make_entry(f"rope {turn % 5} mast {number}")))
+                    mine.append(transaction.memories.insert(make_entry(f"rope {turn % 5} mast {number}")))
                     if turn % 4 == 3:
-                        transaction.delete(mine[-1])
-                records.touch(mine, store.clock(), recalled=1)
+                        transaction.memories.delete(mine[-1])
+                records.usage.add(mine, store.clock(), recalled=1)
         except DatabaseError as error:
             failures.append(error)
         finally:

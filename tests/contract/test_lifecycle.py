@@ -33,7 +33,7 @@ def words(store: Any) -> set[str]:
 
 def lines(store: Any, memory_id: int) -> list[tuple[str, Any]]:
     """Return what the journal says of a memory."""
-    return [(line.action, line.changes) for line in store.records.history(memory_id, [HERE])]
+    return [(line.action, line.changes) for line in store.records.journal.history(memory_id, [HERE])]
 
 
 def sound(store: Any) -> bool:
@@ -62,7 +62,7 @@ def test_hiding_takes_out_of_sight(store: Any) -> None:
     one, other = store.add("rare quokka", tags=("marsupial",)), store.add("plain heron")
     told = store.told
     with within(store) as transaction:
-        assert transaction.hide(one)
+        assert transaction.memories.hide(one)
     assert store.sees(store.view()) == {other}
     assert not words(store) & {"rare", "quokka", "marsupial"}
     assert indexed(store, "quokka") == set()
@@ -77,10 +77,10 @@ def test_only_what_is_in_sight_is_hidden(store: Any) -> None:
     """Hiding twice, hiding what is merged, foreign or unknown changes nothing and says so."""
     one, foreign = store.add("quokka"), store.add("heron", namespace=THERE)
     with within(store) as transaction:
-        part = transaction.archive(transaction.by_id(one))
-        assert transaction.hide(one)
+        part = transaction.memories.archive(transaction.lookup.by_id(one))
+        assert transaction.memories.hide(one)
         before = store.rows("SELECT count(*) FROM journal")
-        assert not any(transaction.hide(each) for each in (one, part, foreign, 999))
+        assert not any(transaction.memories.hide(each) for each in (one, part, foreign, 999))
     assert store.rows("SELECT count(*) FROM journal")[0][0] == before[0][0] + 2  # the archive's line and the hidden's
     assert store.sees(store.view(HERE, THERE)) == {foreign}
 
@@ -89,11 +89,11 @@ def test_a_hidden_one_comes_back_whole(store: Any) -> None:
     """An update that revives brings back words, text and vectors; one that does not leaves them out of sight."""
     one = store.add("rare quokka", tags=("marsupial",), chunks=2)
     with within(store) as transaction:
-        transaction.hide(one)
-        transaction.update(transaction.by_id(one), make_entry("rare wombat"), "update", revive=False)
+        transaction.memories.hide(one)
+        transaction.memories.update(transaction.lookup.by_id(one), make_entry("rare wombat"), "update", revive=False)
     assert (store.sees(store.view()), words(store), indexed(store, "wombat")) == (set(), set(), set())
     with within(store) as transaction:
-        transaction.update(transaction.by_id(one), make_entry("rare wombat", chunks=3), "restore")
+        transaction.memories.update(transaction.lookup.by_id(one), make_entry("rare wombat", chunks=3), "restore")
     assert store.sees(store.view()) == {one}
     assert {"wombat", "rare"} <= words(store)
     assert indexed(store, "wombat") in ({one}, set())
@@ -107,9 +107,9 @@ def test_an_archive_is_a_copy_out_of_sight(store: Any) -> None:
     fields = {"key": "k", "tags": ("b", "a"), "concepts": (Concept.GOTCHA,), "category": "ops", "importance": 0.9}
     one = store.add("rare quokka", **fields)
     with within(store) as transaction:
-        old = transaction.by_id(one)
-        part = transaction.archive(old)
-        (kept,) = transaction.archived(one)
+        old = transaction.lookup.by_id(one)
+        part = transaction.memories.archive(old)
+        (kept,) = transaction.lookup.archived(one)
     assert (kept.id, kept.content, kept.key, kept.merged_into) == (part, "rare quokka", None, one)
     for name in ("tags", "concepts", "category", "importance", "created_at", "content_hash"):
         assert getattr(kept, name) == getattr(old, name), name
@@ -123,10 +123,10 @@ def test_what_is_inserted_as_merged_is_unseen(store: Any) -> None:
     """A memory that is written as part of another has neither key, vectors nor words, and is found by no hash."""
     one = store.add("rare quokka")
     with within(store) as transaction:
-        part = transaction.insert(make_entry("shy heron", key="k", chunks=2), merged_into=one)
+        part = transaction.memories.insert(make_entry("shy heron", key="k", chunks=2), merged_into=one)
     with within(store) as transaction:
-        assert transaction.by_hash(transaction.by_id(part).content_hash) is None
-        assert transaction.by_key("k") is None
+        assert transaction.lookup.by_hash(transaction.lookup.by_id(part).content_hash) is None
+        assert transaction.lookup.by_key("k") is None
     assert store.sees(store.view()) == {one}
     assert "heron" not in words(store)
     with store.database.reading() as connection:
@@ -138,10 +138,10 @@ def test_deleting_takes_the_archived_along(store: Any) -> None:
     """With a memory go its parts, each with a line in the journal, and no row of any of them is left."""
     one = store.add("rare quokka", speaker="Grace")
     with within(store) as transaction:
-        part = transaction.archive(transaction.by_id(one))
-        other = transaction.insert(make_entry("shy heron", speaker="Linus"), merged_into=one)
+        part = transaction.memories.archive(transaction.lookup.by_id(one))
+        other = transaction.memories.insert(make_entry("shy heron", speaker="Linus"), merged_into=one)
     with within(store) as transaction:
-        assert transaction.delete(one, "evict")
+        assert transaction.memories.delete(one, "evict")
     for table in ("memory", "label", "vector", "memory_words", "word", "speaker"):
         assert store.rows(f"SELECT * FROM {table}") == []
     assert [lines(store, each)[-1][0] for each in (one, part, other)] == ["evict"] * 3
@@ -152,10 +152,10 @@ def test_what_was_merged_goes_whatever_its_level(store: Any) -> None:
     """Whoever may delete the whole takes its parts along, although the call does not let in the level of one."""
     whole = store.add("rare quokka")
     with store.records.writing(HERE, "ada", list(Sensitivity)) as transaction:
-        part = transaction.insert(make_entry("shy heron", sensitivity=Sensitivity.SECRET), merged_into=whole)
+        part = transaction.memories.insert(make_entry("shy heron", sensitivity=Sensitivity.SECRET), merged_into=whole)
     with store.records.writing(HERE, "ada", [Sensitivity.PUBLIC]) as transaction:
-        assert not transaction.delete(part)
-        assert transaction.delete(whole)
+        assert not transaction.memories.delete(part)
+        assert transaction.memories.delete(whole)
     assert store.rows("SELECT id FROM memory") == []
     assert sound(store)
 
@@ -164,13 +164,13 @@ def test_superseding_leaves_recall_only(store: Any) -> None:
     """A superseded memory is seen by views that ask for such, by no other, and not where it lies elsewhere."""
     old, new, foreign = store.add("quokka"), store.add("wombat"), store.add("heron", namespace=THERE)
     with within(store) as transaction:
-        transaction.supersede(old, by=new)
-        transaction.supersede(foreign, by=new)
+        transaction.memories.supersede(old, by=new)
+        transaction.memories.supersede(foreign, by=new)
     assert store.sees(store.view(HERE, THERE)) == {new, foreign}
     assert store.sees(store.view(superseded=True)) == {old, new}
     assert lines(store, old)[-1] == ("update", {"superseded_by": new})
     with within(store) as transaction:
-        transaction.update(transaction.by_id(old), make_entry("quokka"), "restore")
+        transaction.memories.update(transaction.lookup.by_id(old), make_entry("quokka"), "restore")
     assert store.sees(store.view()) == {old, new}
 
 
@@ -181,11 +181,11 @@ def test_expired_are_those_of_the_namespace(store: Any) -> None:
     store.add("wombat", expires_at=ends + timedelta(microseconds=1))
     store.add("stork", namespace=THERE, expires_at=ends)
     with within(store) as transaction:
-        assert transaction.expired() == []
-        transaction.hide(ids[1])
+        assert transaction.retention.expired() == []
+        transaction.memories.hide(ids[1])
     store.clock.now = ends
     with within(store) as transaction:
-        assert transaction.expired() == ids
+        assert transaction.retention.expired() == ids
 
 
 def test_surplus_is_the_least_worth(store: Any) -> None:
@@ -205,16 +205,16 @@ def test_surplus_is_the_least_worth(store: Any) -> None:
     store.add("foreign", namespace=THERE)
     for times, one in ((9, hidden), (9, brief), (2, ids[0]), (1, ids[2])):
         for _ in range(times):
-            store.records.touch([one], store.clock(), accessed=1)
-    store.records.touch([ids[1]], store.clock(), recalled=1)
+            store.records.usage.add([one], store.clock(), accessed=1)
+    store.records.usage.add([ids[1]], store.clock(), recalled=1)
     with within(store) as transaction:
-        transaction.hide(hidden)
+        transaction.memories.hide(hidden)
     store.clock.pass_days(1)
     order = [hidden, brief, slight, ids[1], newer, ids[2], ids[0]]
     with within(store) as transaction:
         for most in range(9):
-            assert transaction.evictable(most, spared)[:2] == order[: max(8 - most, 0)][:2]
-            assert set(transaction.evictable(most, spared)) == set(order[: max(8 - most, 0)])
+            assert transaction.retention.surplus(most, spared)[:2] == order[: max(8 - most, 0)][:2]
+            assert set(transaction.retention.surplus(most, spared)) == set(order[: max(8 - most, 0)])
 
 
 def test_importance_prolongs(store: Any) -> None:
@@ -238,20 +238,20 @@ def test_importance_prolongs(store: Any) -> None:
 def test_an_answer_is_one_actors_own(store: Any) -> None:
     """The outcome of a request is found again by whoever made it, in its place and operation, until it is dropped."""
     with within(store) as transaction:
-        transaction.record_outcome("remember", "r1", Outcome(Ended.MERGED, "7", ("a note",)))
-        transaction.record_outcome("remember", "", Outcome(Ended.STORED, "8"))
+        transaction.outcomes.record("remember", "r1", Outcome(Ended.MERGED, "7", ("a note",)))
+        transaction.outcomes.record("remember", "", Outcome(Ended.STORED, "8"))
     told = Outcome(Ended.MERGED, "7", ("a note",))
     with within(store) as transaction:
-        assert transaction.previous_outcome("remember", "r1") == told
-        assert [transaction.previous_outcome("remember", one) for one in ("", "r2")] == [None, None]
-        assert transaction.previous_outcome("restore", "r1") is None
-    assert store.records.previous_outcome([THERE, HERE], "ada", "remember", "r1") == told
-    assert store.records.previous_outcome([THERE], "ada", "remember", "r1") is None
+        assert transaction.outcomes.previous("remember", "r1") == told
+        assert [transaction.outcomes.previous("remember", one) for one in ("", "r2")] == [None, None]
+        assert transaction.outcomes.previous("restore", "r1") is None
+    assert store.records.outcomes.previous([THERE, HERE], "ada", "remember", "r1") == told
+    assert store.records.outcomes.previous([THERE], "ada", "remember", "r1") is None
     with store.records.writing(HERE, "bob") as transaction:
-        assert transaction.previous_outcome("remember", "r1") is None
-    store.records.drop_outcomes(store.clock() + timedelta(seconds=1))
+        assert transaction.outcomes.previous("remember", "r1") is None
+    store.records.outcomes.drop(store.clock() + timedelta(seconds=1))
     with within(store) as transaction:
-        assert transaction.previous_outcome("remember", "r1") is None
+        assert transaction.outcomes.previous("remember", "r1") is None
 
 
 def test_a_failure_leaves_no_trace(store: Any) -> None:
@@ -259,10 +259,10 @@ def test_a_failure_leaves_no_trace(store: Any) -> None:
     ids = [store.add(f"m{place}") for place in range(4)]
     before = store.dump()
     with pytest.raises(NotFound), within(store) as transaction:  # noqa: PT012 - all of it is one transaction
-        transaction.hide(ids[0])
-        transaction.archive(transaction.by_id(ids[1]))
-        transaction.supersede(ids[2], by=ids[1])
-        transaction.delete(ids[3])
+        transaction.memories.hide(ids[0])
+        transaction.memories.archive(transaction.lookup.by_id(ids[1]))
+        transaction.memories.supersede(ids[2], by=ids[1])
+        transaction.memories.delete(ids[3])
         raise NotFound("no")
     assert store.dump() == before
     assert store.records.lists.ids(store.view(), Order.OLDEST, 10, 0) == ids

@@ -27,10 +27,10 @@ def filled(store: Any) -> list[int]:
         ids.append(store.add(f"memory {place}", importance=chance.choice([0.1, 0.5, 0.9])))
         store.clock.pass_days(chance.choice([0.0, 1.0]))
     for one in chance.sample(ids, 12):
-        store.records.touch([one], store.clock(), **{chance.choice(["accessed", "recalled"]): 1})
+        store.records.usage.add([one], store.clock(), **{chance.choice(["accessed", "recalled"]): 1})
     for one in chance.sample(ids, 5):
         with store.records.writing(HERE, "ada") as transaction:
-            transaction.update(store.one(one), make_entry(f"changed {one}", at=store.clock()), "update")
+            transaction.memories.update(store.one(one), make_entry(f"changed {one}", at=store.clock()), "update")
         store.clock.pass_days(1)
     return ids
 
@@ -79,10 +79,10 @@ def test_every_filter_in_every_order(store: Any, name: str) -> None:
     entry = replace(make_entry("the one", **fields), entities=(Entity("parse_config", EntityType.IDENTIFIER),))
     entry = entry if name == "entity" else replace(entry, entities=())
     with store.records.writing(HERE, "ada") as transaction:
-        one = transaction.insert(entry)
+        one = transaction.memories.insert(entry)
     store.add("another", tags=("other",), category="dev", files_read=("src/a/c.py",))
     with store.records.writing(THERE, "ada") as transaction:
-        transaction.insert(entry)
+        transaction.memories.insert(entry)
     view = store.view(sensitivities=EVERY_LEVEL, **asked)
     assert [store.records.lists.ids(view, order, 10, 0) for order in Order] == [[one] for _ in Order]
     assert store.records.count(view) == 1
@@ -108,9 +108,9 @@ def test_stats_count_what_is_seen(store: Any) -> None:
     store.by_hand("UPDATE memory SET sensitivity = 'cosmic' WHERE id = :id", id=odd)
     store.add("foreign", namespace="user:bob")
     with store.records.writing(HERE, "ada") as transaction:
-        transaction.hide(hidden)
-        transaction.supersede(old, by=whole)
-        transaction.archive(transaction.by_id(whole))
+        transaction.memories.hide(hidden)
+        transaction.memories.supersede(old, by=whole)
+        transaction.memories.archive(transaction.lookup.by_id(whole))
     stats = store.records.lists.stats(store.view(HERE, THERE))
     assert (stats.memories, stats.by_scope) == (3, {"personal": 0, "project": 2, "team": 1})
     assert (stats.by_fact_type, stats.by_type) == ({"general": 2, "case": 1}, {"bugfix": 1})
@@ -142,8 +142,8 @@ def test_no_page_misses_a_memory_while_others_write(store: Any, order: Order) ->
     def beside(_: int) -> None:
         one, used, deleted = chance.sample(sorted(set(ids) - gone - changed), 3)
         with store.records.writing(HERE, "ada") as transaction:
-            transaction.update(store.one(one), make_entry(f"once more {one}", at=store.clock()), "update")
-        store.records.touch([used], store.clock(), accessed=1)
+            transaction.memories.update(store.one(one), make_entry(f"once more {one}", at=store.clock()), "update")
+        store.records.usage.add([used], store.clock(), accessed=1)
         store.delete(deleted)
         changed.update((one, used) if order is Order.USED else (one,))
         gone.add(deleted)

@@ -60,10 +60,10 @@ def test_no_moment_of_another_scope_or_level_is_found(store: Any) -> None:
     new = store.add("Newer.", when=PUSH)
     soon = store.clock() + timedelta(hours=1)
     with store.records.writing(HERE, "ada") as transaction:
-        transaction.hide(gone)
-        transaction.supersede(old, new)
-        transaction.delete(late)
-        brief = transaction.insert(make_entry("Soon over.", when=PUSH, expires_at=soon))
+        transaction.memories.hide(gone)
+        transaction.memories.supersede(old, new)
+        transaction.memories.delete(late)
+        brief = transaction.memories.insert(make_entry("Soon over.", when=PUSH, expires_at=soon))
     assert led_to(store, "force", "push") == [brief, new]
     assert led_to(store, "force", "push", here=THERE) == [there]
     assert led_to(store, "force", "push", sensitivities=EVERY_LEVEL) == [brief, new, private]
@@ -76,7 +76,9 @@ def test_an_update_replaces_moments_only_where_it_gives_some(store: Any) -> None
     one = store.add("Never force a push.", when=PUSH)
     for given, left in (({"tags": ("git",)}, 2), ({"when": ("fail timeout redis",)}, 1), ({"when": ()}, 0)):
         with store.records.writing(HERE, "ada") as transaction:
-            transaction.update(transaction.by_id(one), make_entry("Never force a push.", **given), "update")
+            transaction.memories.update(
+                transaction.lookup.by_id(one), make_entry("Never force a push.", **given), "update"
+            )
         assert len(rows(store)) == left
         assert len(store.records.load([one], store.view())[one].when) == left
 
@@ -85,7 +87,7 @@ def test_moments_follow_their_memory(store: Any) -> None:
     """An earlier text keeps its moments out of sight, a deleted memory leaves none, and all can be derived again."""
     one = store.add("Never force a push.", when=PUSH)
     with store.records.writing(HERE, "ada") as transaction:
-        transaction.archive(transaction.by_id(one))
+        transaction.memories.archive(transaction.lookup.by_id(one))
     assert led_to(store, "force", "push") == [one]
     before = rows(store)
     assert len(before) == 4
@@ -94,7 +96,7 @@ def test_moments_follow_their_memory(store: Any) -> None:
     store.records.moments.rebuild()
     assert rows(store) == before
     with store.records.writing(HERE, "ada") as transaction:
-        transaction.delete(one)
+        transaction.memories.delete(one)
     assert rows(store) == []
 
 

@@ -47,7 +47,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 def write(records: Records, namespace: str, content: str) -> int:
     """Insert one memory in a transaction of its own."""
     with records.writing(namespace, "bob") as transaction:
-        return transaction.insert(make_entry(content))
+        return transaction.memories.insert(make_entry(content))
 
 
 def chain(database: Database, namespace: str) -> list[str]:
@@ -73,20 +73,20 @@ def until_one_waits(database: Database) -> None:
 def test_two_namespaces_do_not_wait(database: Database, records: Records, pool: ThreadPoolExecutor) -> None:
     """A whole write to one namespace ends while a transaction on another is open, and both chains are sound."""
     with records.writing(HERE, "ada") as transaction:
-        transaction.insert(make_entry("first half"))
+        transaction.memories.insert(make_entry("first half"))
         assert pool.submit(write, records, THERE, "elsewhere").result(LONG) > 0
-        transaction.insert(make_entry("second half"))
+        transaction.memories.insert(make_entry("second half"))
     assert (chain(database, HERE), chain(database, THERE)) == (["ada", "ada"], ["bob"])
 
 
 def test_one_namespace_is_written_in_turn(database: Database, records: Records, pool: ThreadPoolExecutor) -> None:
     """A second writer of the same namespace waits until the first has ended, and its lines follow."""
     with records.writing(HERE, "ada") as transaction:
-        transaction.insert(make_entry("one"))
+        transaction.memories.insert(make_entry("one"))
         second = pool.submit(write, records, HERE, "two")
         until_one_waits(database)
         assert not second.done()
-        transaction.insert(make_entry("three"))
+        transaction.memories.insert(make_entry("three"))
     assert second.result(LONG) > 0
     assert chain(database, HERE) == ["ada", "ada", "bob"]
 
@@ -95,11 +95,11 @@ def test_counting_waits_for_no_writer(database: Database, records: Records, pool
     """Uses are counted while the namespace is being written; what is being deleted at that moment is left out."""
     kept, gone, changed = (write(records, HERE, content) for content in ("kept", "gone", "changed"))
     with records.writing(HERE, "ada") as transaction:
-        old = transaction.by_id(changed)
+        old = transaction.lookup.by_id(changed)
         assert old is not None
-        transaction.update(old, make_entry("changed again"), "update")
-        transaction.delete(gone)
-        pool.submit(records.touch, [gone, changed, kept], records._clock(), accessed=True).result(LONG)
+        transaction.memories.update(old, make_entry("changed again"), "update")
+        transaction.memories.delete(gone)
+        pool.submit(records.usage.add, [gone, changed, kept], records._clock(), accessed=True).result(LONG)
     with database.reading() as connection:
         counted = connection.execute(text("SELECT memory_id, accessed_count FROM usage ORDER BY memory_id")).all()
     assert [tuple(row) for row in counted] == [(kept, 1), (changed, 1)]

@@ -32,7 +32,7 @@ def filled(store: Any) -> list[int]:
         if place % 3 == 0:
             store.clock.pass_days(1)
     for one in ids[::4]:
-        store.records.touch([one], store.clock(), accessed=1)
+        store.records.usage.add([one], store.clock(), accessed=1)
     return ids
 
 
@@ -97,7 +97,7 @@ def test_counts_are_those_of_the_memories(store: Any) -> None:
     view = store.view(HERE, THERE)
     assert sum(store.records.overview.facets(view, 5)[1]["fact_type"].values()) <= 30
     with store.records.writing(HERE, "ada") as transaction:
-        transaction.hide(ids[1])
+        transaction.memories.hide(ids[1])
     assert store.records.overview.facets(view, 1000)[0] == 29
     assert store.records.overview.states(view)["hidden"] == 1
     hidden = view.model_copy(update={"hidden": True})
@@ -121,14 +121,16 @@ def test_a_standing_is_kept(store: Any) -> None:
     """It survives a change of the text, is in the journal, and no check takes it for damage."""
     one = store.add("the mast is pine")
     with store.records.writing(HERE, "ada") as transaction:
-        transaction.set_standing(transaction.by_id(one), Standing.PINNED)
-        transaction.update(transaction.by_id(one), make_entry("the mast is oak", at=store.clock()), "update")
+        transaction.decisions.set_standing(transaction.lookup.by_id(one), Standing.PINNED)
+        transaction.memories.update(
+            transaction.lookup.by_id(one), make_entry("the mast is oak", at=store.clock()), "update"
+        )
     assert store.one(one).standing is Standing.PINNED
     assert store.records.overview.pinned(store.view(HERE), 5) == [one]
     assert store.records.overview.pinned(store.view(THERE), 5) == []
-    assert store.records.history(one, [HERE])[1].changes == {"fields": ["standing"], "standing": "pinned"}
+    assert store.records.journal.history(one, [HERE])[1].changes == {"fields": ["standing"], "standing": "pinned"}
     with store.records.writing(HERE, "ada") as transaction:
-        transaction.set_standing(transaction.by_id(one), None)
+        transaction.decisions.set_standing(transaction.lookup.by_id(one), None)
     assert store.one(one).standing is None
     assert store.records.overview.pinned(store.view(HERE), 5) == []
 
@@ -137,7 +139,7 @@ def test_the_journal_is_read_backwards(store: Any) -> None:
     """Its pages are the lines of the namespaces and levels asked for, the newest first, by actor and action too."""
     ids = filled(store)
     with store.records.writing(HERE, "bob") as transaction:
-        transaction.hide(ids[1])
+        transaction.memories.hide(ids[1])
     public = (str(Sensitivity.PUBLIC),)
     newest = store.records.overview.journal_before([HERE, THERE], public, None, 10)
     assert [one.id for one in newest] == sorted((one.id for one in newest), reverse=True)
@@ -164,10 +166,10 @@ def test_two_memories_are_told_apart(store: Any) -> None:
     one, two, three = (store.add(f"Buoy {number} is green.") for number in range(3))
     for undo, pairs in ((False, {(one, two)}), (False, {(one, two)}), (True, set())):
         with store.records.writing(HERE, "ada") as transaction:
-            transaction.tell_apart(store.one(two), one, undo=undo)
+            transaction.decisions.tell_apart(store.one(two), one, undo=undo)
         assert store.records.overview.told_apart([one, two, three]) == pairs
     with store.records.writing(HERE, "ada") as transaction:
-        transaction.tell_apart(store.one(one), three, undo=False)
+        transaction.decisions.tell_apart(store.one(one), three, undo=False)
     assert store.records.overview.told_apart([one, two]) == {(one, three)}
-    lines = store.records.history(two, [HERE])
+    lines = store.records.journal.history(two, [HERE])
     assert [each.changes["apart"] for each in lines if "apart" in each.changes] == [str(one), str(one), ""]

@@ -92,8 +92,8 @@ def test_any_text_survives(store: Any, content: str) -> None:
     line = " ".join(re.split(r"\s*[\r\n]\s*", short))
     assert (memory.key, memory.title, memory.tags) == (line, line, (line, "other"))
     with store.records.writing(HERE, "ada") as transaction:
-        assert transaction.by_key(line) == memory
-        assert transaction.by_hash(memory.content_hash) == memory
+        assert transaction.lookup.by_key(line) == memory
+        assert transaction.lookup.by_hash(memory.content_hash) == memory
 
 
 def test_labels_keep_their_order_until_they_are_given(store: Any) -> None:
@@ -101,11 +101,11 @@ def test_labels_keep_their_order_until_they_are_given(store: Any) -> None:
     tags = tuple(f"t{number}" for number in random.Random(7).sample(range(99), 40))
     memory_id = store.add("Labelled", tags=tags, files_read=("z", "a"), concepts=(Concept.PATTERN,))
     with store.records.writing(HERE, "ada") as transaction:
-        transaction.update(store.one(memory_id), make_entry("Labelled anew", files_read=("a", "y")), "update")
+        transaction.memories.update(store.one(memory_id), make_entry("Labelled anew", files_read=("a", "y")), "update")
     memory = store.one(memory_id)
     assert (memory.tags, memory.files_read, memory.concepts) == (tags, ("a", "y"), (Concept.PATTERN,))
     with store.records.writing(HERE, "ada") as transaction:
-        transaction.update(memory, make_entry("Labelled anew", tags=()), "update")
+        transaction.memories.update(memory, make_entry("Labelled anew", tags=()), "update")
     assert (store.one(memory_id).tags, store.one(memory_id).files_read) == ((), ("a", "y"))
 
 
@@ -116,7 +116,7 @@ def test_update_writes_what_was_given(store: Any) -> None:
     store.clock.pass_days(1)
     with store.records.writing(HERE, "bob") as transaction:
         entry = make_entry("Second", at=store.clock(), importance=0.2, chunks=2, author="bob")
-        transaction.update(transaction.by_key("k"), entry, "update")
+        transaction.memories.update(transaction.lookup.by_key("k"), entry, "update")
     after = store.one(memory_id)
     assert (after.content, after.importance, after.category, after.key) == ("Second", 0.2, "ops", "k")
     assert (after.created_at, after.updated_at) == (before.created_at, store.clock())
@@ -129,12 +129,12 @@ def test_refresh_leaves_the_vectors_alone(store: Any) -> None:
     memory_id = store.add("Same", chunks=2)
     waiting, told = store.rows("SELECT * FROM outbox"), store.told
     with store.records.writing(HERE, "ada") as transaction:
-        old = transaction.by_hash(store.one(memory_id).content_hash)
-        transaction.update(old, replace(make_entry("Same", chunks=None), confidence=0.75), "refresh")
+        old = transaction.lookup.by_hash(store.one(memory_id).content_hash)
+        transaction.memories.update(old, replace(make_entry("Same", chunks=None), confidence=0.75), "refresh")
     assert store.one(memory_id).confidence == 0.75
     assert len(chunks_of(store, memory_id)) == 2
     assert (store.rows("SELECT * FROM outbox"), store.told) == (waiting, told)
-    assert [line.action for line in store.records.history(memory_id, [HERE])] == ["insert", "refresh"]
+    assert [line.action for line in store.records.journal.history(memory_id, [HERE])] == ["insert", "refresh"]
 
 
 def test_update_brings_a_deleted_memory_back(store: Any) -> None:
@@ -143,16 +143,16 @@ def test_update_brings_a_deleted_memory_back(store: Any) -> None:
     store.by_hand("UPDATE memory SET deleted_at = created_at")
     assert store.sees(store.view()) == set()
     with store.records.writing(HERE, "ada") as transaction:
-        transaction.update(transaction.by_key("k"), make_entry("Back"), "update")
+        transaction.memories.update(transaction.lookup.by_key("k"), make_entry("Back"), "update")
     assert store.sees(store.view()) == {memory_id}
 
 
 def test_delete_leaves_no_row(store: Any) -> None:
     """Deleting empties every table of the memory but journal and outbox, and an id is never used again."""
     memory_id = store.add("Rare quokka", key="k", tags=("t",), chunks=3)
-    store.records.touch([memory_id], store.clock(), accessed=1)
+    store.records.usage.add([memory_id], store.clock(), accessed=1)
     with store.records.writing(HERE, "ada") as transaction:
-        assert transaction.delete(memory_id)
+        assert transaction.memories.delete(memory_id)
     for table in ("memory", "label", "usage", "vector", "memory_words", "word"):
         assert store.rows(f"SELECT * FROM {table}") == []
     assert store.rows("SELECT memory_id, chunks FROM outbox ORDER BY id DESC LIMIT 1") == [(memory_id, 3)]
@@ -167,8 +167,8 @@ def test_delete_stays_in_its_namespace(store: Any) -> None:
     before = store.dump()
     for namespace in (THERE, "user:ada", "project:crew/engin_", ""):
         with store.records.writing(namespace, "eve") as transaction:
-            assert not transaction.delete(memory_id)
-            assert not transaction.delete(memory_id + 1)
+            assert not transaction.memories.delete(memory_id)
+            assert not transaction.memories.delete(memory_id + 1)
     assert store.dump() == before
 
 
@@ -177,7 +177,7 @@ def test_update_stays_in_its_namespace(store: Any) -> None:
     memory = store.one(store.add("Ours", tags=("t",)))
     before = store.dump()
     with pytest.raises(NotFound), store.records.writing(THERE, "eve") as transaction:
-        transaction.update(memory, make_entry("Theirs", tags=("x",)), "update")
+        transaction.memories.update(memory, make_entry("Theirs", tags=("x",)), "update")
     assert store.dump() == before
 
 
@@ -189,9 +189,9 @@ def test_a_key_is_unique_in_its_namespace_only(store: Any) -> None:
     store.add("No key"), store.add("No key either")
     for namespace, expected in ((HERE, here), (THERE, there)):
         with store.records.writing(namespace, "ada") as transaction:
-            assert transaction.by_key("k").id == expected
+            assert transaction.lookup.by_key("k").id == expected
     with store.records.writing("team:crew", "ada") as transaction:
-        assert transaction.by_key("k") is None
+        assert transaction.lookup.by_key("k") is None
 
 
 def test_by_hash_finds_the_oldest_of_its_own(store: Any) -> None:
@@ -200,11 +200,11 @@ def test_by_hash_finds_the_oldest_of_its_own(store: Any) -> None:
     store.add("Twice", THERE)
     first, second = store.add("Twice"), store.add("Twice")
     with store.records.writing(HERE, "ada") as transaction:
-        assert transaction.by_hash(content_hash).id == first
+        assert transaction.lookup.by_hash(content_hash).id == first
     store.by_hand("UPDATE memory SET deleted_at = created_at WHERE id = :id", id=first)
     with store.records.writing(HERE, "ada") as transaction:
-        assert transaction.by_hash(content_hash).id == second
-        assert transaction.by_hash("0" * 64) is None
+        assert transaction.lookup.by_hash(content_hash).id == second
+        assert transaction.lookup.by_hash("0" * 64) is None
 
 
 def test_a_failed_block_leaves_no_trace(store: Any) -> None:
@@ -214,9 +214,9 @@ def test_a_failed_block_leaves_no_trace(store: Any) -> None:
 
     def fail(namespace: str, error: type[BaseException]) -> None:
         with store.records.writing(namespace, "ada") as transaction:
-            transaction.insert(make_entry("Never", tags=("x",), key="new"))
-            if transaction.delete(memory_id):
-                transaction.insert(make_entry("Never either", key="new"))
+            transaction.memories.insert(make_entry("Never", tags=("x",), key="new"))
+            if transaction.memories.delete(memory_id):
+                transaction.memories.insert(make_entry("Never either", key="new"))
             raise error
 
     with pytest.raises(ZeroDivisionError):
@@ -232,23 +232,23 @@ def test_a_failed_block_leaves_no_trace(store: Any) -> None:
 def test_work_is_told_after_the_commit(store: Any) -> None:
     """Whoever carries vectors is called once a transaction, and only when it left something to carry."""
     with store.records.writing(HERE, "ada") as transaction:
-        transaction.insert(make_entry("One"))
-        transaction.insert(make_entry("Two"))
+        transaction.memories.insert(make_entry("One"))
+        transaction.memories.insert(make_entry("Two"))
         assert store.told == 0
     assert store.told == 1
     with store.records.writing(HERE, "ada") as transaction:
-        transaction.by_key("nothing")
+        transaction.lookup.by_key("nothing")
     assert store.told == 1
 
 
 def test_touch_counts_uses(store: Any) -> None:
     """Reads by id and recalls are counted apart; unknown ids and empty lists do nothing."""
     one, two = store.add("One"), store.add("Two")
-    store.records.touch([], store.clock(), accessed=1)
-    store.records.touch([one, 999], store.clock(), accessed=1)
+    store.records.usage.add([], store.clock(), accessed=1)
+    store.records.usage.add([one, 999], store.clock(), accessed=1)
     store.clock.pass_days(0.5)
-    store.records.touch([one, two], store.clock(), recalled=1)
-    store.records.touch([one], store.clock(), accessed=1)
+    store.records.usage.add([one, two], store.clock(), recalled=1)
+    store.records.usage.add([one], store.clock(), accessed=1)
     first, second = store.one(one), store.one(two)
     assert (first.accessed_count, first.recalled_count) == (2, 1)
     assert (second.accessed_count, second.recalled_count) == (0, 1)
@@ -261,18 +261,18 @@ def test_locate_finds_memories_in_any_state(store: Any) -> None:
     memory_id = store.add("Hidden", expires_at=store.clock(), sensitivity="secret")
     store.by_hand("UPDATE memory SET deleted_at = created_at")
     levels = own(Sensitivity.PUBLIC, Sensitivity.SECRET)
-    assert store.records.namespace_of(memory_id, [THERE, HERE], levels) == HERE
-    assert store.records.namespace_of(memory_id, [THERE], levels) is None
-    assert store.records.namespace_of(memory_id, [], levels) is None
-    assert store.records.namespace_of(memory_id + 1, [HERE], levels) is None
-    assert store.records.namespace_of(memory_id, [HERE], own(Sensitivity.PUBLIC, Sensitivity.PRIVATE)) is None
+    assert store.records.namespaces.of_memory(memory_id, [THERE, HERE], levels) == HERE
+    assert store.records.namespaces.of_memory(memory_id, [THERE], levels) is None
+    assert store.records.namespaces.of_memory(memory_id, [], levels) is None
+    assert store.records.namespaces.of_memory(memory_id + 1, [HERE], levels) is None
+    assert store.records.namespaces.of_memory(memory_id, [HERE], own(Sensitivity.PUBLIC, Sensitivity.PRIVATE)) is None
 
 
 @pytest.mark.full
 def test_load_takes_many_ids(store: Any) -> None:
     """More ids than one statement holds are read in one call, without what does not exist."""
     with store.records.writing(HERE, "ada") as transaction:
-        ids = [transaction.insert(make_entry(f"Number {number}", tags=("a", "b"))) for number in range(520)]
+        ids = [transaction.memories.insert(make_entry(f"Number {number}", tags=("a", "b"))) for number in range(520)]
     found = store.records.load([*ids, 10**6, ids[0]], store.view())
     assert sorted(found) == ids
     assert all(memory.tags == ("a", "b") for memory in found.values())
@@ -283,13 +283,13 @@ def test_unembedded_memories_get_their_vectors(store: Any) -> None:
     """What the model has not seen is listed oldest first, and no longer once its vectors are attached."""
     ids = [store.add(f"Waiting {number}", chunks=None) for number in range(3)]
     store.add("Embedded")
-    waiting = store.records.unembedded(2)
+    waiting = store.records.embeddings.unembedded(2)
     assert [one.id for one in waiting] == ids[:2]
     told = store.told
-    for one in store.records.unembedded(9):
-        store.records.store_vectors(one, (Chunk(0, 3, direction("a")), Chunk(3, 9, direction("b"))))
+    for one in store.records.embeddings.unembedded(9):
+        store.records.embeddings.store(one, (Chunk(0, 3, direction("a")), Chunk(3, 9, direction("b"))))
     assert store.told == told + 3, "the vector index is not told of new vectors"
-    assert store.records.unembedded(9) == []
+    assert store.records.embeddings.unembedded(9) == []
     assert chunks_of(store, ids[2]) == [direction("a").tolist(), direction("b").tolist()]
     assert store.rows("SELECT count(*) FROM outbox WHERE embedded") == [(4,)]
 
@@ -297,23 +297,23 @@ def test_unembedded_memories_get_their_vectors(store: Any) -> None:
 def test_vectors_of_an_older_content_are_refused(store: Any) -> None:
     """Vectors made from content that changed meanwhile are not attached, and the memory waits on."""
     memory_id = store.add("Old", key="k", chunks=None)
-    (old,) = store.records.unembedded(1)
+    (old,) = store.records.embeddings.unembedded(1)
     with store.records.writing(HERE, "ada") as transaction:
-        transaction.update(transaction.by_key("k"), make_entry("New", chunks=None), "update")
-    store.records.store_vectors(old, (Chunk(0, 3, direction("old")),))
+        transaction.memories.update(transaction.lookup.by_key("k"), make_entry("New", chunks=None), "update")
+    store.records.embeddings.store(old, (Chunk(0, 3, direction("old")),))
     assert chunks_of(store, memory_id) == []
-    (new,) = store.records.unembedded(9)
+    (new,) = store.records.embeddings.unembedded(9)
     assert new == UnembeddedMemory(memory_id, "New", store.one(memory_id).content_hash)
 
 
 def test_a_forgotten_memory_waits_for_no_model(store: Any) -> None:
     """Deleting a memory that the model never saw leaves nothing in the queue that only the model could free."""
     memory_id = store.add("Brief", chunks=None)
-    (seen,) = store.records.unembedded(1)
+    (seen,) = store.records.embeddings.unembedded(1)
     with store.records.writing(HERE, "ada") as transaction:
-        transaction.delete(memory_id)
-    store.records.store_vectors(seen, (Chunk(0, 5, direction("x")),))
-    assert store.records.unembedded(9) == []
+        transaction.memories.delete(memory_id)
+    store.records.embeddings.store(seen, (Chunk(0, 5, direction("x")),))
+    assert store.records.embeddings.unembedded(9) == []
     assert store.rows("SELECT * FROM outbox WHERE NOT embedded") == []
     assert store.rows("SELECT * FROM vector") == []
 
@@ -326,8 +326,8 @@ def test_what_lacks_vectors_is_queued(store: Any) -> None:
     with store.database.writing() as connection:
         connection.execute(update(tables.vector).where(tables.vector.c.memory_id == short).values(embedding=b"1234"))
     for _ in range(2):
-        assert store.records.queue_unembedded(DIMENSIONS) == (3, 4)
-        assert [one.id for one in store.records.unembedded(9)] == [none, short, unread]
+        assert store.records.embeddings.queue_missing(DIMENSIONS) == (3, 4)
+        assert [one.id for one in store.records.embeddings.unembedded(9)] == [none, short, unread]
     queued = store.rows("SELECT memory_id, chunks FROM outbox WHERE NOT embedded ORDER BY memory_id")
     assert [tuple(row) for row in queued] == [(none, 0), (short, 2), (unread, 0)]
     assert sound not in {row[0] for row in queued}
@@ -335,10 +335,10 @@ def test_what_lacks_vectors_is_queued(store: Any) -> None:
 
 def test_stamps_are_overwritten(store: Any) -> None:
     """A stamp is unknown until set, then says the latest value."""
-    assert store.records.stamp("model") is None
-    store.records.set_stamps({"model": "a", "dimensions": "1"})
-    store.records.set_stamps({"model": "b"})
-    assert (store.records.stamp("model"), store.records.stamp("dimensions")) == ("b", "1")
+    assert store.records.stamps.get("model") is None
+    store.records.stamps.set({"model": "a", "dimensions": "1"})
+    store.records.stamps.set({"model": "b"})
+    assert (store.records.stamps.get("model"), store.records.stamps.get("dimensions")) == ("b", "1")
 
 
 def test_a_read_sees_one_state(store: Any) -> None:

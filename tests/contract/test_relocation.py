@@ -66,7 +66,7 @@ def filled(store: Any) -> Any:
             author="ada",
             stamp=Origin(),
         )
-        transaction.put_fact(entry)
+        transaction.facts.insert(entry)
     sessions = Sessions(store.database)
     one = sessions.begin(ADA, "s1", "claude-code", store.clock())
     sessions.save(one, [Observation(at=store.clock(), event="tool:post", decision=Decision.DROPPED, draft={"a": [1]})])
@@ -129,7 +129,7 @@ def test_a_store_in_use_is_not_overwritten(filled: Any, other: Database, clock: 
     with other.writing("user:eve") as connection:
         connection.execute(text("INSERT INTO namespace (name) VALUES ('user:eve')"))
     with Records(other, clock, lambda: None).writing("user:eve", "eve") as transaction:
-        transaction.insert(make_entry("somebody else's"))
+        transaction.memories.insert(make_entry("somebody else's"))
     with pytest.raises(InvalidInput, match="holds another store"):
         relocate(filled.database, other)
     with other.reading() as connection:

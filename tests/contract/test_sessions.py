@@ -137,7 +137,7 @@ def test_a_deleted_memory_takes_its_words_out_of_sessions(sessions: Sessions, st
     sessions.save(one.model_copy(update={"state": state}), [seen(store, summary="keel", memory_id=kept)])
     sessions.save(apart.model_copy(update={"state": state}), [seen(store, summary="mast", memory_id=other)])
     with store.records.writing("project:crew/engine", "ada") as transaction:
-        transaction.delete(kept)
+        transaction.memories.delete(kept)
     first, second = (sessions.find(ADA, name) for name in ("s1", "s2"))
     assert first is not None
     assert second is not None

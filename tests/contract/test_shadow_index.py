@@ -25,7 +25,7 @@ NEW = {"model": "new", "revision": "2", "dimensions": "16"}
 @pytest.fixture
 def vectors(store: Any, tmp_path: Path) -> Iterator[VectorSearch]:
     """Return the vectors of a store that the old model built."""
-    store.records.set_stamps(OLD)
+    store.records.stamps.set(OLD)
     made = VectorSearch(store.database, ChromaIndex(tmp_path / "chroma", "m1"), threading.Event(), similarity, OLD)
     yield made
     made.close()
@@ -68,8 +68,8 @@ def test_only_what_was_not_read_is_missing(store: Any, shadow: ShadowIndex) -> N
     fill(shadow)
     assert (shadow.missing(0, 9), shadow.counts()) == ([], (4, 4))
     with store.records.writing(HERE, "ada") as transaction:
-        transaction.update(transaction.by_key("k2"), make_entry("another text"), "update")
-        transaction.delete(ids[0])
+        transaction.memories.update(transaction.lookup.by_key("k2"), make_entry("another text"), "update")
+        transaction.memories.delete(ids[0])
     assert [one.id for one in shadow.missing(0, 9)] == [ids[2]]
     assert shadow.counts() == (2, 3)
     assert {row[0] for row in store.rows("SELECT memory_id FROM vector_shadow")} == set(ids[1:])
@@ -95,7 +95,7 @@ def test_the_same_target_goes_on_and_another_begins_anew(store: Any, shadow: Sha
     assert shadow.counts() == (1, 1)
     shadow.begin(NEW | {"revision": "3"})
     assert shadow.counts() == (0, 1)
-    assert store.records.stamp("shadow.revision") == "3"
+    assert store.records.stamps.get("shadow.revision") == "3"
 
 
 def test_the_switch_exchanges_everything_at_once(store: Any, shadow: ShadowIndex, vectors: VectorSearch) -> None:
@@ -106,12 +106,12 @@ def test_the_switch_exchanges_everything_at_once(store: Any, shadow: ShadowIndex
     fill(shadow)
     late = store.add("g h i j")
     with store.records.writing(HERE, "ada") as transaction:
-        transaction.update(transaction.by_key("d"), make_entry("dd"), "update")
-        transaction.delete(three)
+        transaction.memories.update(transaction.lookup.by_key("d"), make_entry("dd"), "update")
+        transaction.memories.delete(three)
     assert held(store, one) == {one: before[one]}
     assert shadow.switch(read)
     assert held(store, one, two, three, late) == {one: made("a b c"), two: made("dd"), late: made("g h i j")}
-    assert {name: store.records.stamp(name) for name in NEW} == NEW
+    assert {name: store.records.stamps.get(name) for name in NEW} == NEW
     assert store.rows("SELECT * FROM vector_shadow") == []
     assert store.rows("SELECT * FROM store_metadata WHERE name LIKE 'shadow.%'") == []
     assert store.rows("SELECT * FROM outbox") == []
@@ -128,7 +128,7 @@ def test_too_many_stragglers_change_nothing(store: Any, shadow: ShadowIndex) -> 
     shadow.begin(NEW)
     assert not shadow.switch(read)
     assert held(store, *ids) == before
-    assert {name: store.records.stamp(name) for name in OLD} == OLD
+    assert {name: store.records.stamps.get(name) for name in OLD} == OLD
     assert shadow.counts() == (0, 20)
 
 
@@ -138,7 +138,7 @@ def test_hidden_memories_do_not_move(store: Any, shadow: ShadowIndex) -> None:
     shadow.begin(NEW)
     fill(shadow)
     with store.records.writing(HERE, "ada") as transaction:
-        assert transaction.hide(hidden)
+        assert transaction.memories.hide(hidden)
     assert shadow.counts() == (1, 1)
     assert shadow.switch(read)
     assert held(store, kept, hidden) == {kept: made("to keep")}
@@ -184,11 +184,11 @@ def test_a_moved_process_stores_none_of_its_vectors(store: Any, shadow: ShadowIn
     records = type(store.records)(store.database, store.clock, lambda: None, OLD)
     shadow.begin(NEW)
     (waiting,) = [store.add("waiting", chunks=None)]
-    (seen,) = records.unembedded(9)
+    (seen,) = records.embeddings.unembedded(9)
     assert shadow.switch(read)
     with records.writing(HERE, "ada") as transaction:
-        late = transaction.insert(make_entry("late", chunks=3))
-    records.store_vectors(seen, (Chunk(0, 7, direction("old")),))
-    assert records.unembedded(9) == []
+        late = transaction.memories.insert(make_entry("late", chunks=3))
+    records.embeddings.store(seen, (Chunk(0, 7, direction("old")),))
+    assert records.embeddings.unembedded(9) == []
     assert held(store, waiting, late) == {waiting: made("waiting")}
-    assert [one.id for one in store.records.unembedded(9)] == [late]
+    assert [one.id for one in store.records.embeddings.unembedded(9)] == [late]

@@ -30,7 +30,7 @@ def stored(store: Any) -> dict[tuple[str, str], int]:
 def fail(store: Any, namespace: str, content: str) -> None:
     """Write and change one's mind."""
     with store.records.writing(namespace, "ada") as transaction:
-        transaction.insert(make_entry(content))
+        transaction.memories.insert(make_entry(content))
         raise ZeroDivisionError
 
 
@@ -47,14 +47,14 @@ def test_the_vocabulary_equals_what_is_used(store: Any, seed: int) -> None:
         action = chance.choice(["insert", "insert", "update", "delete", "fail"])
         with store.records.writing(namespace, "ada") as transaction:
             if action == "insert" or not mine:
-                living[transaction.insert(entry)] = (namespace, set(entry.words))
+                living[transaction.memories.insert(entry)] = (namespace, set(entry.words))
             elif action == "update":
                 memory_id = chance.choice(mine)
-                transaction.update(store.one(memory_id, namespace), entry, "update")
+                transaction.memories.update(store.one(memory_id, namespace), entry, "update")
                 living[memory_id] = (namespace, set(entry.words))
             elif action == "delete":
                 memory_id = chance.choice(mine)
-                assert transaction.delete(memory_id)
+                assert transaction.memories.delete(memory_id)
                 del living[memory_id]
         if action == "fail":
             with pytest.raises(ZeroDivisionError):
@@ -63,7 +63,7 @@ def test_the_vocabulary_equals_what_is_used(store: Any, seed: int) -> None:
     assert stored(store) == Counter((name, word) for name, words in living.values() for word in words)
     for memory_id, (namespace, _) in living.items():
         with store.records.writing(namespace, "ada") as transaction:
-            transaction.delete(memory_id)
+            transaction.memories.delete(memory_id)
     assert stored(store) == {}
 
 
@@ -72,5 +72,5 @@ def test_words_with_spaces_inside_are_several(store: Any) -> None:
     memory_id = store.add("a1\ufdfa stands here")
     assert stored(store) == counted(store)
     with store.records.writing(NAMESPACES[0], "ada") as transaction:
-        transaction.delete(memory_id)
+        transaction.memories.delete(memory_id)
     assert stored(store) == {}

@@ -155,7 +155,7 @@ def test_a_crowd_elsewhere_hides_nothing(store: Any) -> None:
     """However often others use a word, the caller's own memory with it is found, and its word suggested."""
     with store.records.writing("user:eve", "eve") as transaction:
         for number in range(300):
-            transaction.insert(make_entry(f"lantern lanterns lanternfish lantern{number}", chunks=0))
+            transaction.memories.insert(make_entry(f"lantern lanterns lanternfish lantern{number}", chunks=0))
     mine = store.add("one lantern", "user:ada")
     view = store.view("user:ada")
     assert set(store.text.search([Term("lantern")], view, 1)) == {mine}
@@ -216,8 +216,8 @@ def test_a_text_of_very_many_words_changes_and_goes(store: Any) -> None:
     before, after = (" ".join(first + second for first in firsts for second in seconds[at::2]) for at in (0, 1))
     holder = store.add(before, key="book")
     with store.records.writing("project:crew/engine", "ada") as transaction:
-        old = transaction.by_key("book")
-        transaction.update(old, make_entry(after, at=store.clock(), key="book"), "update")
+        old = transaction.lookup.by_key("book")
+        transaction.memories.update(old, make_entry(after, at=store.clock(), key="book"), "update")
     assert out_of_step(store) == ""
     found = [set(store.text.search([Term(one)], store.view(), 9)) for one in ("天倀", "天倁")]
     assert found == [set(), {holder}]
@@ -280,8 +280,8 @@ def test_changes_follow_on_every_database(store: Any) -> None:
     """What is updated, hidden, restored or moved to another level is found as it is now, and nowhere else."""
     one = store.add("alphaword stands", key="k", title="titleword")
     with store.records.writing("project:crew/engine", "ada") as transaction:
-        old = transaction.by_key("k")
-        transaction.update(old, make_entry("betaword stands", at=store.clock(), title="othertitle"), "update")
+        old = transaction.lookup.by_key("k")
+        transaction.memories.update(old, make_entry("betaword stands", at=store.clock(), title="othertitle"), "update")
     for word, found in (("alphaword", {}), ("titleword", {}), ("betaword", {one}), ("othertitle", {one})):
         assert set(store.text.search([Term(word)], store.view(), 9)) == set(found)
     for change in ("deleted_at = created_at", "deleted_at = NULL", "sensitivity = 'private'", "sensitivity = 'public'"):
@@ -308,7 +308,7 @@ def test_both_databases_rank_alike(tmp_path: Path, migrated: Path, clock: Any, m
     for database in (open_file(tmp_path / "memory.db"), Database(migrated_postgres_url)):
         with Records(database, clock, lambda: None).writing("user:ada", "ada") as transaction:
             for said in DOCUMENTS:
-                transaction.insert(make_entry(said))
+                transaction.memories.insert(make_entry(said))
         text = SqliteText(database) if database.file else PostgresText(database)
         view = View(namespaces=("user:ada",), now=clock())
         answers.append([text.search(terms, view, 20) for terms in asked])

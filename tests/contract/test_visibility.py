@@ -45,7 +45,7 @@ def test_an_unknown_sensitivity_is_denied(store: Any, level: str) -> None:
     everything = store.view(sensitivities=EVERY_LEVEL)
     assert store.sees(everything) == {plain}
     assert store.records.count(everything) == 1
-    assert store.records.namespace_of(odd, [HERE], EVERY_LEVEL) is None
+    assert store.records.namespaces.of_memory(odd, [HERE], EVERY_LEVEL) is None
 
 
 def test_an_unknown_sensitivity_is_denied_to_writers(store: Any) -> None:
@@ -55,13 +55,20 @@ def test_an_unknown_sensitivity_is_denied_to_writers(store: Any) -> None:
     store.by_hand("UPDATE memory SET sensitivity = 'top-secret'")
     before = store.rows("SELECT * FROM memory")
     with store.records.writing(HERE, "ada", tuple(Sensitivity)) as transaction:
-        assert (transaction.by_key("odd"), transaction.by_id(odd), transaction.by_hash(old.content_hash)) == (None,) * 3
-        assert (transaction.find(["odd"], [old.content_hash]), transaction.page(0, 9)) == ([], [])
-        assert (transaction.hide(odd), transaction.delete(odd)) == (False, False)
-        transaction.supersede(odd, by=7)
-        transaction.quarantine(odd)
+        assert (
+            transaction.lookup.by_key("odd"),
+            transaction.lookup.by_id(odd),
+            transaction.lookup.by_hash(old.content_hash),
+        ) == (None,) * 3
+        assert (transaction.lookup.by_keys_or_hashes(["odd"], [old.content_hash]), transaction.lookup.page(0, 9)) == (
+            [],
+            [],
+        )
+        assert (transaction.memories.hide(odd), transaction.memories.delete(odd)) == (False, False)
+        transaction.memories.supersede(odd, by=7)
+        transaction.memories.quarantine(odd)
         with pytest.raises(NotFound):
-            transaction.update(old, make_entry("Odder"), "update")
+            transaction.memories.update(old, make_entry("Odder"), "update")
     assert store.rows("SELECT * FROM memory") == before
 
 
@@ -70,13 +77,18 @@ def test_a_text_that_is_away_leaves_no_copy(store: Any) -> None:
     ids = [store.add(f"Pier {number}") for number in range(2)]
     with store.records.writing(HERE, "ada", tuple(Sensitivity)) as transaction:
         for memory_id, away in zip(ids, (transaction.quarantine, transaction.withdraw), strict=True):
-            kept = transaction.archive(transaction.by_id(memory_id))
-            transaction.quarantine(kept)
+            kept = transaction.memories.archive(transaction.lookup.by_id(memory_id))
+            transaction.memories.quarantine(kept)
             away(memory_id)
-            assert transaction.update(transaction.by_id(memory_id), make_entry(f"Quay {memory_id}"), "update") is None
+            assert (
+                transaction.memories.update(
+                    transaction.lookup.by_id(memory_id), make_entry(f"Quay {memory_id}"), "update"
+                )
+                is None
+            )
             stricter = make_entry(f"Dock {memory_id}", sensitivity=Sensitivity.SECRET)
-            transaction.update(transaction.by_id(memory_id), stricter, "update", keep=False)
-            assert [one.id for one in transaction.archived(memory_id)] == [kept]
+            transaction.memories.update(transaction.lookup.by_id(memory_id), stricter, "update", keep=False)
+            assert [one.id for one in transaction.lookup.archived(memory_id)] == [kept]
     levels = [one for (one,) in store.rows("SELECT sensitivity FROM memory WHERE merged_into IS NOT NULL")]
     assert levels == ["quarantined:secret@ada"] * 2
 
@@ -87,9 +99,9 @@ def test_a_copy_has_the_level_of_the_row(store: Any) -> None:
     old = store.one(memory_id)
     with store.records.writing(HERE, "ada", tuple(Sensitivity)) as transaction:
         private = make_entry("The pier has two owners", sensitivity=Sensitivity.PRIVATE)
-        transaction.update(transaction.by_id(memory_id), private, "update")
+        transaction.memories.update(transaction.lookup.by_id(memory_id), private, "update")
     with store.records.writing(HERE, "ada", tuple(Sensitivity)) as transaction:
-        transaction.archive(old)
+        transaction.memories.archive(old)
     levels = [one for (one,) in store.rows("SELECT sensitivity FROM memory WHERE merged_into IS NOT NULL")]
     assert levels == ["private@ada"] * 2
 
@@ -100,12 +112,16 @@ def test_a_writer_finds_what_its_levels_let_in(store: Any, level: Sensitivity) -
     at = store.clock() - timedelta(days=1)
     ids = {one: store.add("Said", key="k", expires_at=at, sensitivity=one) for one in Sensitivity}
     with store.records.writing(HERE, "ada", (level,)) as transaction:
-        mine = transaction.by_id(ids[level])
-        assert [transaction.by_id(one) for one in ids.values()] == [mine if one is level else None for one in ids]
-        assert (transaction.by_key("k"), transaction.by_hash(mine.content_hash)) == (mine, mine)
-        assert transaction.find(["k"], [mine.content_hash]) == transaction.page(0, 9) == [mine]
-        assert transaction.expired() == [mine.id]
-        assert transaction.evictable(0, 0) == [mine.id]
+        mine = transaction.lookup.by_id(ids[level])
+        assert [transaction.lookup.by_id(one) for one in ids.values()] == [
+            mine if one is level else None for one in ids
+        ]
+        assert (transaction.lookup.by_key("k"), transaction.lookup.by_hash(mine.content_hash)) == (mine, mine)
+        assert (
+            transaction.lookup.by_keys_or_hashes(["k"], [mine.content_hash]) == transaction.lookup.page(0, 9) == [mine]
+        )
+        assert transaction.retention.expired() == [mine.id]
+        assert transaction.retention.surplus(0, 0) == [mine.id]
 
 
 def test_a_memory_expires_at_its_instant(store: Any) -> None:

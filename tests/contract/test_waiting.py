@@ -14,7 +14,7 @@ def review(store: Any, content: str, said: str) -> int:
     """Store a memory of which something is said of a decision, and return its id."""
     one: int = store.add(content)
     with store.records.writing(NAMESPACE, "ada") as transaction:
-        transaction.decide(transaction.by_id(one), said)
+        transaction.reviews.decide(transaction.lookup.by_id(one), said)
     return one
 
 
@@ -28,7 +28,7 @@ def test_what_waits_is_listed_by_how_long(store: Any, clock: Clock) -> None:
     review(store, "Approved.", "approved")
     kept = store.add("Kept apart.")
     with store.records.writing(NAMESPACE, "ada") as transaction:
-        transaction.quarantine(kept)
+        transaction.memories.quarantine(kept)
     late = start + timedelta(days=1, hours=1)
     first = store.records.reviews.waiting(store.view(), 2, 0, late)
     assert (list(first.page), first.total, first.since, first.late) == (ids[:2], 4, start, 2)

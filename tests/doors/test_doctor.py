@@ -197,7 +197,7 @@ def test_a_store_of_another_model_is_noticed(typed: Typed, settings: Settings) -
     """A store that another model built is named with both models and the command that mends it."""
     with open_app(settings) as app:
         remember(app, Draft(content="The mascot is a quokka"), ADA)
-        app.records.set_stamps({"model": "somebody/else", "revision": "1", "dimensions": "768"})
+        app.records.stamps.set({"model": "somebody/else", "revision": "1", "dimensions": "768"})
     [found] = ill(typed).values()
     assert "somebody/else (768 dimensions, version 1)" in found["seen"]
     assert "recollect reindex" in found["seen"] + found["advice"]

@@ -101,7 +101,7 @@ def test_a_long_text_waits_for_its_vectors(open_store: Callable[..., App]) -> No
     do(app, "remember", content=long("words", 60_000))
     assert recalled(app, "amber boxes") == {1}
     ends = monotonic() + 60
-    while app.records.unembedded(1):
+    while app.records.embeddings.unembedded(1):
         assert monotonic() < ends
         sleep(0.05)
     assert recalled(app, "machines that lift boxes in a harbor") == {1}
@@ -113,6 +113,6 @@ def test_a_long_text_keeps_nobody_from_stopping(app: App) -> None:
     do(app, "remember", content=long("words", 60_000))
     asked = iter((False, False))
     assert not embed_pending(app.records, app.embedder, stopping=lambda: next(asked, True))
-    assert app.records.unembedded(1)
+    assert app.records.embeddings.unembedded(1)
     assert embed_pending(app.records, app.embedder)
     assert ill(app) == []

@@ -55,10 +55,10 @@ def test_words_answer_while_it_is_away(
         assert any("embedding server" in note for note in away.notes), away.notes
         kept = do(app, "remember", content=SAID[1])
         assert do(app, "update_memory", id=kept.id, content=SAID[2]).status == "updated"
-        assert app.records.unembedded(1)
+        assert app.records.embeddings.unembedded(1)
         server.status = 200
         end = time.monotonic() + PATIENCE
-        while app.records.unembedded(1):
+        while app.records.embeddings.unembedded(1):
             assert time.monotonic() < end, app.embedder.failure
             time.sleep(0.05)
         back = do(app, "recall", query=ASKED[2], caller=ADA, min_score=0.0)

@@ -96,7 +96,7 @@ def test_only_what_may_be_condensed_is(app: App, clock: Clock) -> None:
         stays.append(add(app, f"The anchor of the ship is iron: {more}.", category="ship", **more))
     add(app, "The hull of the ship is steel.", OTHER, category="ship")
     ids = old_ship(app, clock)
-    app.records.touch(ids[:1], clock(), accessed=1)
+    app.records.usage.add(ids[:1], clock(), accessed=1)
     young = add(app, "The galley of the ship is new.", category="ship")
     done = do(app, "summarize_old")
     assert done.condensed == 3

@@ -21,7 +21,7 @@ NAMES = ("quokka", "heron", "wombat", "stork", "otter", "lynx")
 def use(app: App, clock: Clock, memory_id: int, times: int) -> None:
     """Count so many accesses at once."""
     for _ in range(times):
-        app.records.touch([memory_id], clock(), accessed=1)
+        app.records.usage.add([memory_id], clock(), accessed=1)
 
 
 def test_the_least_used_goes_first(open_store: Callable[..., App], clock: Clock) -> None:

@@ -106,7 +106,7 @@ def test_the_most_used_come_first(app: App, clock: Clock) -> None:
     ids = [add(app, f"The {name} lives in the zoo.") for name in ("quokka", "heron", "wombat")]
     for one, times in ((ids[2], 3), (ids[0], 1)):
         for _ in range(times):
-            app.records.touch([one], app.clock(), recalled=1)
+            app.records.usage.add([one], app.clock(), recalled=1)
     clock.pass_days(1)
     assert do(app, "format_for_prompt", max_entries=2).ids == (ids[2], ids[0])
 
@@ -128,7 +128,7 @@ def test_use_in_this_session_lifts_nothing_above_what_is_worth_more(app: App) ->
     event = add(app, "The ferry left at nine.", fact_type="event")
     decision = add(app, "We sail on Mondays.", fact_type="decision")
     for _ in range(20):
-        app.records.touch([event], app.clock(), recalled=1)
+        app.records.usage.add([event], app.clock(), recalled=1)
     assert do(app, "format_for_prompt").ids == (decision, event)
 
 

@@ -76,7 +76,7 @@ def test_no_id_opens_a_foreign_memory(app: App) -> None:
             with pytest.raises(NotFound, match=f"^Memory {memory_id} not found.$"):
                 get_memory(app, Get(id=str(memory_id)), caller)
             assert forget(app, Forget(id=str(memory_id)), caller).status is WriteStatus.NOT_FOUND
-            assert app.records.history(memory_id, caller.namespaces()) == []
+            assert app.records.journal.history(memory_id, caller.namespaces()) == []
     assert all(content(app, memory_id) for memory_id in truth)
 
 

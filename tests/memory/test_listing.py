@@ -31,7 +31,7 @@ def test_every_order_holds(app: App, clock: Clock) -> None:
     do(app, "update_memory", id=str(ids[1]), category="birds")
     clock.pass_days(1)
     for one in (ids[2], ids[2], ids[4]):
-        app.records.touch([one], clock(), accessed=1)
+        app.records.usage.add([one], clock(), accessed=1)
     assert listed(app) == listed(app, order="updated") == [ids[1], *reversed([ids[0], *ids[2:]])]
     assert listed(app, order="newest") == ids[::-1]
     assert listed(app, order="Oldest ") == ids

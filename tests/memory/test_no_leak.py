@@ -56,7 +56,7 @@ def _merged(app: App, settings: Settings, clock: Clock) -> list[int]:
 def _superseded(app: App, settings: Settings, clock: Clock) -> list[int]:
     one, by = add_marked(app), add(app, "The harbour ledger was closed.")
     with app.records.writing(ADA.namespaces()[1], "ada") as transaction:
-        transaction.supersede(one, by=by)
+        transaction.memories.supersede(one, by=by)
     return [one]
 
 
@@ -96,8 +96,8 @@ def add_marked(app: App, content: str = SAID, **more: Any) -> int:
     """Remember what must not show, with a fact of it; it waits for a decision."""
     one = add(app, content, **LABELS | more)
     with app.records.writing(ADA.namespace(Scope.PROJECT), ADA.user, tuple(Sensitivity)) as transaction:
-        if (stored := transaction.by_id(one)) is not None:
-            transaction.decide(stored, "comes from a source that is new")
+        if (stored := transaction.lookup.by_id(one)) is not None:
+            transaction.reviews.decide(stored, "comes from a source that is new")
     do(app, "store_fact", subject=MARK, predicate=f"{MARK} costs", object=f"{MARK} money", memory_id=str(one), **LET_IN)
     return one
 
@@ -268,7 +268,7 @@ def test_what_waits_for_the_model_elsewhere_is_not_told(app: App, settings: Sett
     by_hand(settings, f"{queued} WHERE id = ?", one)
     for caller, waits in ((ADA, True), (OTHER, False)):
         view = View(namespaces=caller.namespaces(), now=app.clock())
-        assert bool(app.records.unembedded(9, view)) is waits
+        assert bool(app.records.embeddings.unembedded(9, view)) is waits
     assert do(app, "recall", OTHER, query="heron").notes == ()
 
 

@@ -243,7 +243,7 @@ def test_uses_are_counted(settings: Settings, clock: Clock) -> None:
         memory = get_memory(app, Get(id=memory_id), ADA)
         assert (memory.recalled_count, memory.accessed_count) == (3, 1)
         assert memory.last_accessed_at == clock.now
-        assert len(app.records.history(memory.id, ADA.namespaces())) == 1
+        assert len(app.records.journal.history(memory.id, ADA.namespaces())) == 1
 
 
 def test_habit_prefers_what_is_used(settings: Settings, clock: Clock) -> None:

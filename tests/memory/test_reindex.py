@@ -260,7 +260,7 @@ def test_a_moved_app_answers_by_words_and_mixes_nothing(filled: App, settings: S
     remember(filled, Draft(content="Changed by a process of yesterday: an okapi", key="k1"), ADA)
     forget(filled, Forget(id="7"), ADA)
     assert {key[0] for key in stored(filled)}.isdisjoint({late, 2, 7})
-    assert filled.records.unembedded(9) == []
+    assert filled.records.embeddings.unembedded(9) == []
     filled.close()
     with open_moved(settings, models, background=True) as app:
         assert app.embedder.wait(60)

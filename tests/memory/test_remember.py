@@ -235,11 +235,11 @@ def test_the_history_tells_what_happened(app: App) -> None:
     memory = stored(app, content="one", key="k")
     stored(app, content="one", key="k")
     stored(app, content="two", key="k", category="c")
-    lines = app.records.history(memory.id, ADA.namespaces())
+    lines = app.records.journal.history(memory.id, ADA.namespaces())
     assert [line.action for line in lines] == ["insert", "refresh", "update"]
     assert [line.changes["fields"] for line in lines] == [["key"], ["confidence"], ["category", "content"]]
     assert {line.actor for line in lines} == {"ada"}
-    assert app.records.history(memory.id, ["team:other"]) == []
+    assert app.records.journal.history(memory.id, ["team:other"]) == []
 
 
 @pytest.mark.parametrize("level", [Sensitivity.PRIVATE, Sensitivity.SECRET])

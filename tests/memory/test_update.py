@@ -117,7 +117,7 @@ def test_an_update_brings_nothing_back(app: App) -> None:
     """A memory that a later one replaced is updated where it is, out of recall."""
     old, new = add(app, "We use MySQL for the orders."), add(app, "The harbour has a lighthouse.")
     with app.records.writing("project:crew/engine", "ada") as transaction:
-        transaction.supersede(old, by=new)
+        transaction.memories.supersede(old, by=new)
     do(app, "update_memory", id=str(old), content="We once used MySQL for the orders.")
     assert shown(app, old).superseded_by is not None
     assert old not in recalled(app, "MySQL orders")

@@ -191,10 +191,10 @@ def test_what_is_in_quarantine_goes_too(app: App) -> None:
     """The inbox shows nothing of a withdrawn source, also what waited there in quarantine; undone, it waits again."""
     one = add(app, "The mast is zyxqual.", page(BAD))
     with app.records.writing(ADA.writable(ADA.namespace(Scope.PROJECT)), "ada") as transaction:
-        transaction.quarantine(one)
+        transaction.memories.quarantine(one)
     done = do(app, "withdraw", source=BAD, apply=True)
     with app.records.writing(ADA.writable(ADA.namespace(Scope.PROJECT)), "ada") as transaction:
-        transaction.quarantine(one)
+        transaction.memories.quarantine(one)
     assert (done.hidden, do(app, "inbox").waiting) == ((one,), ())
     with pytest.raises(Conflict):
         do(app, "restore", id=str(one))

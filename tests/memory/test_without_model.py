@@ -149,7 +149,7 @@ def test_a_write_is_embedded_when_the_model_comes_meanwhile(app: App, operation:
         def writing(self, *place: Any) -> Iterator[Writing]:
             with app.records.writing(*place) as transaction:
                 yield transaction
-                coming.ready = not app.records.unembedded(1)
+                coming.ready = not app.records.embeddings.unembedded(1)
 
         def __getattr__(self, name: str) -> object:
             return getattr(app.records, name)

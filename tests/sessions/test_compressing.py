@@ -110,7 +110,7 @@ def test_facts_stay_with_members_and_outlive_their_eviction(app: App, clock: Clo
     do(app, "forget", id=str(ids[0]))
     assert predicates(subject="cache") == ["p1", "p2"]
     with app.records.writing(ADA.namespaces("project")[0], "ada") as transaction:
-        transaction.delete(ids[1], "evict")
+        transaction.memories.delete(ids[1], "evict")
     assert predicates(subject="cache") == predicates(memory_id=str(summary)) == ["p1", "p2"]
     do(app, "forget", id=str(summary))
     assert predicates(subject="cache") == ["p2"]
@@ -130,7 +130,7 @@ def test_entities_of_the_members_find_the_summary(app: App, clock: Clock) -> Non
         return {entity.name for one in listing for entity in one.entities}
 
     assert found() >= {"Marie Curie", "Ada Lovelace", "Alan Turing"}
-    app.records.replace_entities(lambda text: ())
+    app.records.derived.replace_entities(lambda text: ())
     assert found() >= {"Marie Curie", "Ada Lovelace", "Alan Turing"}
 
 

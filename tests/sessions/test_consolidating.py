@@ -110,7 +110,7 @@ def test_five_sessions_of_a_day_are_one(app: App, clock: Clock) -> None:
 def test_ends_at_the_same_time_count_once(app: App, clock: Clock) -> None:
     """Of sessions that end together none takes a day or adds an access that another has."""
     ids = [captured(app, f"Berth {number} is let to boat {number}.", fact_type="case") for number in range(30)]
-    app.records.touch(ids[:10], clock(), accessed=1)
+    app.records.usage.add(ids[:10], clock(), accessed=1)
     live(app, clock, 10)
     workers = [threading.Thread(target=consolidate, args=(app, ADA, CAPTURED)) for _ in range(6)]
     for one in workers:
@@ -218,7 +218,7 @@ def test_of_too_many_the_least_used_go(app: App, clock: Clock) -> None:
     """Beyond `max_captured` a session's end hides the least used, oldest; what a call stored does not count."""
     by_call = add(app, "The office is closed on Mondays.")
     ids = [captured(app, f"Berth {number} is let to boat {number}.", fact_type="case") for number in range(5)]
-    app.records.touch(ids[:2], clock(), accessed=1)
+    app.records.usage.add(ids[:2], clock(), accessed=1)
     for settings in (CAPTURED, ALL, LifecycleSettings(max_captured=3)):
         assert consolidate(app, ADA, settings).hidden == (2 if settings.max_captured == 3 else 0)
     assert sorted(listed(app)) == [by_call, *ids[:2], ids[4]]

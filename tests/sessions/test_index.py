@@ -58,7 +58,7 @@ def fill(app: App, many: int, begin: int = 0, **fields: Any) -> None:
         for number in range(begin, begin + many):
             more = {"category": f"area {number % 6}", "importance": (number % 10) / 10} | fields
             content = f"Note {number} says that machine {number * 7} listens on port {9000 + number}, whatever happens."
-            transaction.insert(make_entry(content, chunks=None, at=app.clock(), **more))
+            transaction.memories.insert(make_entry(content, chunks=None, at=app.clock(), **more))
 
 
 def test_a_heading_alone_does_not_stand_for_a_note(app: App) -> None:

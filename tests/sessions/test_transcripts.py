@@ -117,7 +117,7 @@ def test_a_hook_reads_what_is_about_to_be_cut(
     file = transcript(tmp_path / "session.jsonl", ["We ship on Fridays. Always.", "The harbour has nine cranes."])
     assert compacting(file) == ["extract_memories", "session_checkpoint"]
     assert len(listed(reading)) == 2
-    reading.records.drop_outcomes(reading.clock() + timedelta(days=400))
+    reading.records.outcomes.drop(reading.clock() + timedelta(days=400))
     compacting(file)
     assert len(server.asked) == 1
 

@@ -46,19 +46,19 @@ class Parts:
     def add(self, content: str, namespace: str = NAMESPACE, **fields: Any) -> int:
         """Insert one memory."""
         with self.records.writing(namespace, "ada") as transaction:
-            return transaction.insert(make_entry(content, at=self.clock(), **fields))
+            return transaction.memories.insert(make_entry(content, at=self.clock(), **fields))
 
     def change(self, key: str, content: str, namespace: str = NAMESPACE, **fields: Any) -> None:
         """Update the memory with this key."""
         with self.records.writing(namespace, "ada") as transaction:
-            old = transaction.by_key(key)
+            old = transaction.lookup.by_key(key)
             assert old is not None
-            transaction.update(old, make_entry(content, at=self.clock(), **fields), "update")
+            transaction.memories.update(old, make_entry(content, at=self.clock(), **fields), "update")
 
     def delete(self, memory_id: int, namespace: str = NAMESPACE) -> None:
         """Delete one memory."""
         with self.records.writing(namespace, "ada") as transaction:
-            assert transaction.delete(memory_id)
+            assert transaction.memories.delete(memory_id)
 
     def view(self, *namespaces: str, **changes: Any) -> View:
         """Return a view of everything in `namespaces`."""

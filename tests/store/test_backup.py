@@ -44,8 +44,8 @@ with closing(open_file(Path(sys.argv[1]))) as database:
     records = Records(database, lambda: datetime.now(UTC), lambda: None)
     for number in range(1_000_000):
         with records.writing("project:crew/engine", "ada") as transaction:
-            left = transaction.insert(make_entry(f"left half of pair {number}", chunks=2))
-            right = transaction.insert(make_entry(f"right half of pair {number}", chunks=2))
+            left = transaction.memories.insert(make_entry(f"left half of pair {number}", chunks=2))
+            right = transaction.memories.insert(make_entry(f"right half of pair {number}", chunks=2))
         print(left, right, flush=True)
 """
 
@@ -53,7 +53,7 @@ with closing(open_file(Path(sys.argv[1]))) as database:
 @pytest.fixture
 def filled(parts: Any) -> Any:
     """Return an open store with some memories, a deleted one among them."""
-    parts.records.set_stamps(MODEL)
+    parts.records.stamps.set(MODEL)
     ids = [parts.add(f"fact {number}", key=f"k{number}", chunks=2) for number in range(30)]
     parts.delete(ids[4])
     parts.vectors.sync()

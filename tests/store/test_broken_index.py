@@ -112,7 +112,7 @@ def fill(parts: Any) -> dict[str, int]:
     for namespace in NAMESPACES:
         with parts.records.writing(namespace, "ada") as transaction:
             for number in range(MANY if namespace == NAMESPACES[0] else 5):
-                memory_id = transaction.insert(make_entry(f"{namespace} fact {number}"))
+                memory_id = transaction.memories.insert(make_entry(f"{namespace} fact {number}"))
                 ids.setdefault(namespace, memory_id)
     parts.vectors.sync()
     assert parts.checks() == {}

@@ -121,7 +121,7 @@ def test_vectors_never_outlive_their_memory(parts: Any, monkeypatch: pytest.Monk
         else:
             for memory_id in ids[number - 2 :: 2]:
                 with parts.records.writing(HERE, "ada") as transaction:
-                    transaction.delete(memory_id)
+                    transaction.memories.delete(memory_id)
                 parts.vectors.sync_memory(memory_id)
 
     assert together(4, work) == []
@@ -177,7 +177,7 @@ def test_the_doctor_does_not_cry_wolf(parts: Any) -> None:
             while not done.is_set():
                 turn += 1
                 with parts.records.writing(HERE, "ada") as transaction:
-                    memory_id = transaction.insert(make_entry(f"busy {number} {turn}"))
+                    memory_id = transaction.memories.insert(make_entry(f"busy {number} {turn}"))
                 if turn % 3 == 0:
                     parts.delete(memory_id)
                     parts.vectors.sync_memory(memory_id)

@@ -104,7 +104,7 @@ def test_a_forgotten_fact_leaves_no_byte(app: App, settings: Any) -> None:
 def test_a_forgotten_vector_leaves_no_byte(parts: Any, many: int) -> None:
     """Whether Chroma had it in its queue only or in a graph on disk: the vector is gone, the others are found."""
     with parts.records.writing(NAMESPACE, "ada") as transaction:
-        ids = [transaction.insert(make_entry(f"fact {number}")) for number in range(many)]
+        ids = [transaction.memories.insert(make_entry(f"fact {number}")) for number in range(many)]
     parts.vectors.sync()
     vector = direction("fact 7/0")
     assert vector_in(parts.folder, vector)
@@ -145,7 +145,7 @@ def test_an_update_leaves_the_index_alone(parts: Any, monkeypatch: pytest.Monkey
     parts.change("k", "fact 2")
     parts.vectors.sync()
     with parts.records.writing(NAMESPACE, "ada") as transaction:
-        transaction.hide(memory_id)
+        transaction.memories.hide(memory_id)
     parts.vectors.sync()
     assert built == []
 

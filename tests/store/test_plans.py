@@ -69,8 +69,8 @@ def test_counts_and_names_walk_nothing(parts: Any, planned: Any) -> None:
     """How many there are, how often a word stands and who is named are looked up."""
     view = parts.view()
     steps = planned(lambda: (parts.text.size(view), parts.text.frequencies(["turn"], view)))
-    steps += planned(lambda: (parts.records.speakers(view, ["ada"]), parts.records.unembedded(1)))
-    steps += planned(lambda: parts.records.unembedded(1, view))
+    steps += planned(lambda: (parts.records.speakers(view, ["ada"]), parts.records.embeddings.unembedded(1)))
+    steps += planned(lambda: parts.records.embeddings.unembedded(1, view))
     assert len(steps) >= 4
     assert [step for step in steps if step.startswith("SCAN")] == []
 

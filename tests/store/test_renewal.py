@@ -104,7 +104,7 @@ def test_words_answer_until_meaning_does(older: Settings, caplog: pytest.LogCapt
 def test_the_background_embeds(older: Settings) -> None:
     """Nobody has to ask for it: whoever opens the store embeds it in the background."""
     with recollect.open_app(older, **with_model(older, {})) as app:
-        until(lambda: not app.records.unembedded(1) and not app.vectors.waiting())
+        until(lambda: not app.records.embeddings.unembedded(1) and not app.vectors.waiting())
         assert do(app, "recall", query=MEANING).hits[0].memory.content == FACT
         check_renewed(app, older)
 
@@ -115,7 +115,7 @@ def test_it_is_done_once(older: Settings) -> None:
         check_renewed(app, older)
     before = rows(older, "SELECT * FROM vector"), stamps(older)
     with open_app(older) as app:
-        assert not app.records.unembedded(1)
+        assert not app.records.embeddings.unembedded(1)
         assert do(app, "recall", query=MEANING).notes == ()
     assert (rows(older, "SELECT * FROM vector"), stamps(older)) == before
 
@@ -262,7 +262,7 @@ def test_reindex_keeps_the_old_vectors_until_it_has_the_new(older: Settings) -> 
         assert reindex(app, lambda *_: stays(older, before)) == 10
     assert stamps(older)["revision"] != OLDER
     with open_app(older) as app:
-        assert not app.records.unembedded(1)
+        assert not app.records.embeddings.unembedded(1)
         check_renewed(app, older)
 
 

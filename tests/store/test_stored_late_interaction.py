@@ -48,7 +48,7 @@ class Shelf:
         """Insert a memory with these vectors and token rows; None stands for tokens nobody has stored yet."""
         made = tuple(Chunk(0, len(name), vector, b"" if tokens is None else pack(tokens)) for vector, tokens in chunks)
         with self.records.writing(HERE, "ada") as transaction:
-            memory_id = transaction.insert(replace(make_entry(name), chunks=made))
+            memory_id = transaction.memories.insert(replace(make_entry(name), chunks=made))
         self.chunks[memory_id] = list(chunks)
         return memory_id
 
@@ -160,7 +160,7 @@ def test_many_memories_are_read_in_batches(shelf: Shelf) -> None:
     with shelf.records.writing(HERE, "ada") as transaction:
         for number in range(1_100):
             chunks = (Chunk(0, 1, direction(f"{number}"), pack(rows(f"{number}"))),) * (4 if number % 2 else 1)
-            transaction.insert(replace(make_entry(f"m{number}"), chunks=chunks))
+            transaction.memories.insert(replace(make_entry(f"m{number}"), chunks=chunks))
     with shelf.database.reading() as connection:
         ids = list(connection.execute(text("SELECT id FROM memory")).scalars())
     found = shelf.vectors.late_interaction(direction("7"), rows("7"), EVEN, ids)
@@ -197,7 +197,7 @@ def test_a_deleted_memory_leaves_no_tokens(tmp_path: Path, migrated: Path, clock
     memory_id = shelf.add("gone", [(direction("gone"), gone)])
     shelf.add("kept", [(direction("kept"), kept)])
     with shelf.records.writing(HERE, "ada") as transaction:
-        assert transaction.delete(memory_id)
+        assert transaction.memories.delete(memory_id)
     with database.reading() as connection:
         held = connection.execute(text("SELECT tokens FROM vector")).scalars().all()
     database.close()

@@ -128,8 +128,8 @@ def test_random_changes_end_in_agreement(parts: Any) -> None:
             parts.delete(living.pop(chance.choice(list(living))))
         else:
             parts.vectors.sync()
-    for one in parts.records.unembedded(999):
-        parts.records.store_vectors(one, make_entry(one.content, chunks=2).chunks)
+    for one in parts.records.embeddings.unembedded(999):
+        parts.records.embeddings.store(one, make_entry(one.content, chunks=2).chunks)
     parts.vectors.sync()
     assert parts.rows("SELECT * FROM outbox") == []
     assert agree(parts)
@@ -324,7 +324,7 @@ def test_filters_do_not_starve(parts: Any) -> None:
     """A filter that few memories meet still finds those few among many nearer ones."""
     with parts.records.writing(HERE, "ada") as transaction:
         for number in range(300):
-            transaction.insert(make_entry(f"near {number}", chunks=1))
+            transaction.memories.insert(make_entry(f"near {number}", chunks=1))
     rare = parts.add("far away", fact_type=FactType.DECISION)
     parts.vectors.sync()
     view = parts.view(fact_type=FactType.DECISION)
@@ -357,7 +357,7 @@ def test_reindexing_heals_and_leaves_no_orphans(open_store: Callable[..., App]) 
     remember(app, Draft(content="To be kept"), ADA)
     app.vectors.sync()
     with app.records.writing(HERE, "ada") as transaction:
-        assert transaction.delete(int(gone))
+        assert transaction.memories.delete(int(gone))
     assert reindex(app) == 1
     assert [check for check in app.checks() if not check.well] == []
 

@@ -70,7 +70,7 @@ def live(app: App, clock: Clock, days: int) -> None:
     for _ in range(days):
         clock.pass_days(1)
         with app.records.writing(ADA.writable(ADA.namespace(Scope.PROJECT)), "ada") as transaction:
-            transaction.note_session_day(clock().date())
+            transaction.consolidation.note_session_day(clock().date())
 
 
 def by_hand(settings: Settings, statement: str, *values: Any) -> None:

@@ -147,7 +147,7 @@ def _write_summary(
     def write(made: Embeddings) -> Outcome:
         with app.records.writing(namespace, caller.user) as transaction:
             now = [_unchanged(app, transaction, one, hidden_by) for one in members]
-            whole = transaction.by_id(summary_id)
+            whole = transaction.lookup.by_id(summary_id)
             if whole is None or not _is_summary(whole) or expired(whole, app.clock()) or None in now:
                 return outcome
             titles: dict[str, str] = {}
@@ -184,7 +184,7 @@ def _write_whole(
         one = prepare(app, cleared, whole, made)
         entry = entry_for(app, one, whole, caller.user)
         kept = tuple(dict.fromkeys((*entry.entities, *whole.entities)))
-        transaction.update(whole, replace(entry, entities=kept), "update", revive=False, keep=False)
+        transaction.memories.update(whole, replace(entry, entities=kept), "update", revive=False, keep=False)
 
 
 def _write(
@@ -197,7 +197,7 @@ def _write(
         if (cleared := _cleared(draft)) is not None:
             one = PreparedDraft(cleared, old.content_hash, None)
             entry = entry_for(app, one, old, caller.user)
-            transaction.update(old, replace(entry, entities=(*old.entities, *more)), "update", revive=False)
+            transaction.memories.update(old, replace(entry, entities=(*old.entities, *more)), "update", revive=False)
     for fact in said.facts:
         _write_fact(app, transaction, old, fact, caller)
 
@@ -206,7 +206,7 @@ def _write_fact(app: App, transaction: Writing, of: Memory, fact: Triple, caller
     """Write a fact of a memory, unless one says the same already; it ends none."""
     subject, predicate, what = fact
     begins = of.observed_at or of.created_at
-    known = transaction.facts_about(subject, predicate, begins)
+    known = transaction.facts.about(subject, predicate, begins)
     if any(fold_part(one.object) == fold_part(what) for one in known):
         return
     try:
@@ -214,7 +214,7 @@ def _write_fact(app: App, transaction: Writing, of: Memory, fact: Triple, caller
         cleared = clear(request)
     except (InvalidInput, SecretFound):
         return
-    transaction.put_fact(
+    transaction.facts.insert(
         FactEntry(
             cleared=cleared,
             memory_id=of.id,
@@ -237,14 +237,14 @@ def _cleared(fields: Mapping[str, Any]) -> Cleared[Draft] | None:
 
 def _load(app: App, memory_id: int, caller: Caller) -> Memory | None:
     """Return a memory that is public, in sight, and in a namespace that the caller may write."""
-    namespaces = app.records.existing_namespaces(caller.writable_namespaces())
+    namespaces = app.records.namespaces.existing(caller.writable_namespaces())
     found = app.records.load([memory_id], View(namespaces=namespaces, now=app.clock()))
     return found.get(memory_id)
 
 
 def _unchanged(app: App, transaction: Writing, old: Memory, hidden_by: int | None = None) -> Memory | None:
     """Return a memory as it is now, where its text is what it was, and so is what it gave way to."""
-    now = transaction.by_id(old.id)
+    now = transaction.lookup.by_id(old.id)
     if now is None or expired(now, app.clock()) or now.merged_into is not None:
         return None
     return now if now.content_hash == old.content_hash and now.superseded_by == hidden_by else None

@@ -101,7 +101,7 @@ def _profiles(app: App, one: PreparedDraft, namespace: str, user: str) -> list[M
 
 def _view(app: App, draft: Draft, namespace: str, user: str, kind: FactType | None = None) -> View:
     return View(
-        namespaces=app.records.existing_namespaces([namespace]),
+        namespaces=app.records.namespaces.existing([namespace]),
         now=app.clock(),
         sensitivities=(owned(draft.sensitivity, user),),
         fact_type=kind,

@@ -77,16 +77,16 @@ def embed_pending(
     """
     waiting = True
     while waiting:
-        with records.claiming_unembedded(_BATCH) as claimed:
+        with records.embeddings.claiming(_BATCH) as claimed:
             waiting = bool(claimed)
             for one in claimed:
                 try:
                     (chunks,) = chunks_of_each(embedder, [one.content], stopping)
                 except Stopped:
                     return False
-                records.store_vectors(one, chunks)
+                records.embeddings.store(one, chunks)
                 embedded()
-    return not records.unembedded(1)
+    return not records.embeddings.unembedded(1)
 
 
 def embed_missed(app: App, memory_id: str) -> None:
@@ -96,9 +96,9 @@ def embed_missed(app: App, memory_id: str) -> None:
     """
     if app.embedder.ready:
         with suppress(RecollectError):
-            waiting = app.records.unembedded(_FEW + 1)
+            waiting = app.records.embeddings.unembedded(_FEW + 1)
             for one in (one for one in waiting if str(one.id) == memory_id and not is_long(app.embedder, one.content)):
-                app.records.store_vectors(one, chunks_of(app.embedder, one.content))
+                app.records.embeddings.store(one, chunks_of(app.embedder, one.content))
 
 
 def stamps_of(embedder: Embedder) -> dict[str, str]:

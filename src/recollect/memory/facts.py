@@ -43,17 +43,17 @@ def store_fact(app: App, request: StoreFact, caller: Caller, *, request_id: str 
     notes: tuple[str, ...] = (MASKED,) if fact != request else ()
     levels = levels_with(request, request.sensitivity)
     with app.records.writing(caller.writable(namespace), caller.user, levels) as transaction:
-        if (before := transaction.previous_outcome(_NAME, request_id)) is not None:
+        if (before := transaction.outcomes.previous(_NAME, request_id)) is not None:
             return replace(before, what=_FACT)
         source = _source(app, transaction, fact)
         stamp = said_of(caller, source)
         level = _strictest(fact.sensitivity, source)
-        current = transaction.facts_about(fact.subject, fact.predicate, begins)
+        current = transaction.facts.about(fact.subject, fact.predicate, begins)
         same_triples = (old for old in current if _same_triple(old, fact, begins) and _same_voice(old, stamp))
         same = next((old for old in same_triples if _can_confirm(app, transaction, old, source, level)), None)
         if same is not None:
             given = "confidence" in fact.model_fields_set
-            transaction.confirm_fact(same, fact.confidence if given else reinforced(same.confidence))
+            transaction.facts.confirm(same, fact.confidence if given else reinforced(same.confidence))
             outcome = Outcome(WriteStatus.UPDATED, str(same.id), notes, _FACT)
         else:
             entry = FactEntry(
@@ -65,7 +65,7 @@ def store_fact(app: App, request: StoreFact, caller: Caller, *, request_id: str 
                 author=caller.user,
                 stamp=stamp,
             )
-            new = transaction.put_fact(entry)
+            new = transaction.facts.insert(entry)
             below = [old for old in current if old.stamp.authority <= stamp.authority]
             ended = _end_older(transaction, fact, begins, new, below) if fact.replaces else ()
             notes += tuple(f"Fact {old.id} is no longer valid." for old in ended)
@@ -73,7 +73,7 @@ def store_fact(app: App, request: StoreFact, caller: Caller, *, request_id: str 
                 kept = (old for old in current if old not in below and old.valid_from <= begins)
                 notes += tuple(f"Fact {old.id} was said by {old.origin}, which this does not replace." for old in kept)
             outcome = Outcome(WriteStatus.STORED, str(new), notes, _FACT)
-        transaction.record_outcome(_NAME, request_id, outcome)
+        transaction.outcomes.record(_NAME, request_id, outcome)
     return outcome
 
 
@@ -84,22 +84,22 @@ def forget_fact(app: App, request: Forget, caller: Caller, *, request_id: str = 
     """
     number = parse_id(request.id)
     namespaces, levels = caller.writable_namespaces(request.scope), allowed_levels(request)
-    if (before := app.records.previous_outcome(namespaces, caller.user, _FORGET, request_id)) is not None:
+    if (before := app.records.outcomes.previous(namespaces, caller.user, _FORGET, request_id)) is not None:
         return replace(before, what=_FACT)
     for namespace in namespaces:
         with app.records.writing(namespace, caller.user, levels) as transaction:
-            gone = number is not None and transaction.delete_fact(number)
+            gone = number is not None and transaction.facts.delete(number)
             if gone:
                 outcome = Outcome(WriteStatus.DELETED, str(number), tuple(app.remaining()), what=_FACT)
-                transaction.record_outcome(_FORGET, request_id, outcome)
-                transaction.request_purge()
+                transaction.outcomes.record(_FORGET, request_id, outcome)
+                transaction.memories.request_purge()
         if gone:
             app.run_later(app.text.purge_deleted)
             return outcome
     missing = Outcome(WriteStatus.NOT_FOUND, request.id, what=_FACT)
     with app.records.writing(namespaces[0], caller.user, levels) as transaction:
-        if transaction.previous_outcome(_FORGET, request_id) is None:
-            transaction.record_outcome(_FORGET, request_id, missing)
+        if transaction.outcomes.previous(_FORGET, request_id) is None:
+            transaction.outcomes.record(_FORGET, request_id, missing)
     return missing
 
 
@@ -115,7 +115,7 @@ def _source(app: App, transaction: Writing, fact: StoreFact) -> Memory | None:
     if fact.memory_id is None:
         return None
     number = parse_id(fact.memory_id)
-    source = transaction.by_id(number) if number else None
+    source = transaction.lookup.by_id(number) if number else None
     hidden = source is None or source.sensitivity not in allowed_levels(fact)
     if source is None or hidden or expired(source, app.clock()) or source.merged_into is not None:
         raise NotFound(f"Memory {fact.memory_id} not found in scope `{fact.scope}`.")
@@ -143,7 +143,7 @@ def _can_confirm(app: App, transaction: Writing, old: Fact, source: Memory | Non
     """Say whether a new fact of this level and source may confirm an old one without being lost to any reader."""
     if source is not None or old.memory_id is None:
         return old.sensitivity is level and old.memory_id == (source.id if source else None)
-    of = transaction.by_id(old.memory_id)
+    of = transaction.lookup.by_id(old.memory_id)
     hidden = of is None or expired(of, app.clock()) or of.is_hidden
     return not hidden and _strictest(old.sensitivity, of) is level
 
@@ -153,12 +153,12 @@ def _end_older(
 ) -> Sequence[Fact]:
     """End the older facts when the new one begins, and the new one where a later one begins; return the older ones."""
     older = [old for old in current if old.valid_from <= begins]
-    stored = next(one for one in transaction.facts_about(fact.subject, fact.predicate, begins) if one.id == new)
+    stored = next(one for one in transaction.facts.about(fact.subject, fact.predicate, begins) if one.id == new)
     for old in older:
-        transaction.end_fact(old, begins, new, stored.sensitivity)
+        transaction.facts.end(old, begins, new, stored.sensitivity)
     later = min((old for old in current if old.valid_from > begins), key=lambda old: old.valid_from, default=None)
     if later is not None and fact.valid_to is None:
-        transaction.end_fact(stored, later.valid_from, later.id, later.sensitivity)
+        transaction.facts.end(stored, later.valid_from, later.id, later.sensitivity)
     return older
 
 

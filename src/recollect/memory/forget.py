@@ -41,28 +41,28 @@ def memory_forget(app: App, request: SoftForget, caller: Caller, *, request_id: 
 
 def _forget(app: App, request: Forget, caller: Caller, request_id: str, *, hard: bool) -> Outcome:
     namespaces, levels = caller.namespaces(request.scope), levels_of(request, caller)
-    if (before := app.records.previous_outcome(namespaces, caller.user, _NAME, request_id)) is not None:
+    if (before := app.records.outcomes.previous(namespaces, caller.user, _NAME, request_id)) is not None:
         return before
     memory_id = parse_id(request.id)
-    namespace = app.records.namespace_of(memory_id, namespaces, levels) if memory_id else None
+    namespace = app.records.namespaces.of_memory(memory_id, namespaces, levels) if memory_id else None
     before_now = summaries.replaced_by(app, memory_id, namespace) if memory_id and namespace and hard else frozenset()
     touched: set[int] = set()
     quoted: list[str] = []
 
     def write(made: Embeddings) -> Outcome:
         with app.records.writing(caller.writable(namespace or namespaces[0]), caller.user, levels) as transaction:
-            if (before := transaction.previous_outcome(_NAME, request_id)) is not None:
+            if (before := transaction.outcomes.previous(_NAME, request_id)) is not None:
                 return before
-            old = transaction.by_id(memory_id) if memory_id is not None and namespace is not None else None
+            old = transaction.lookup.by_id(memory_id) if memory_id is not None and namespace is not None else None
             outcome = Outcome(WriteStatus.NOT_FOUND, request.id)
             quoted[:] = [layers.one_line(old.content)] if old is not None and not expired(old, app.clock()) else []
-            if old is not None and not hard and transaction.hide(old.id):
+            if old is not None and not hard and transaction.memories.hide(old.id):
                 outcome = Outcome(WriteStatus.DELETED, str(old.id), (_HIDDEN,))
             elif old is not None and hard:
                 notes = (*_taken_out(app, transaction, old, caller, made, before_now), *app.remaining())
-                transaction.delete(old.id)
+                transaction.memories.delete(old.id)
                 outcome = Outcome(WriteStatus.DELETED, str(old.id), notes)
-            transaction.record_outcome(_NAME, request_id, outcome)
+            transaction.outcomes.record(_NAME, request_id, outcome)
         if old is not None:
             touched.update(one for one in (old.id, old.merged_into, old.superseded_by) if one)
         return outcome
@@ -93,10 +93,10 @@ def purge_expired(app: App, request: Purge, caller: Caller, *, request_id: str =
     """Delete for good what has expired; private and secret memories only if the request includes them."""
     del request_id  # a second purge removes nothing
     gone: list[int] = []
-    for namespace in app.records.existing_namespaces(caller.writable_namespaces(request.scope)):
+    for namespace in app.records.namespaces.existing(caller.writable_namespaces(request.scope)):
         with app.records.writing(namespace, caller.user, allowed_levels(request)) as transaction:
-            gone += [one for one in transaction.expired() if transaction.delete(one, "purge")]
-            gone += transaction.drop_old_withdrawals(UNDOABLE_DAYS)
+            gone += [one for one in transaction.retention.expired() if transaction.memories.delete(one, "purge")]
+            gone += transaction.withdrawals.drop_old(UNDOABLE_DAYS)
     if gone:
         app.run_later(app.vectors.sync)
         app.run_later(app.text.purge_deleted)

@@ -78,7 +78,7 @@ def decide(app: App, request: Decide, caller: Caller, *, request_id: str = "") -
     if memory_id and memory_id in app.records.reviews.in_quarantine([memory_id], unfiltered(app, request, caller)):
         return _decide_in_quarantine(app, request, caller, request_id)
     levels = levels_of(request, caller)
-    namespace = app.records.namespace_of(memory_id, caller.namespaces(), levels) if memory_id else None
+    namespace = app.records.namespaces.of_memory(memory_id, caller.namespaces(), levels) if memory_id else None
     if memory_id is None or namespace is None:
         raise NotFound(f"Memory {request.id} not found.")
     good = request.decision in (Decision.APPROVE, Decision.ALWAYS)
@@ -87,29 +87,29 @@ def decide(app: App, request: Decide, caller: Caller, *, request_id: str = "") -
         with journal_refusals(app, namespace, caller):
             words = prepare(app, clear(Draft(content=request.content), app.on_secret))
     with app.records.writing(caller.writable(namespace), caller.user, allowed_levels(request)) as transaction:
-        if (before := transaction.previous_outcome(_NAME, request_id)) is not None:
+        if (before := transaction.outcomes.previous(_NAME, request_id)) is not None:
             return before
-        old = transaction.by_id(memory_id)
+        old = transaction.lookup.by_id(memory_id)
         waits = old is not None and (old.review not in (None, APPROVED) or (old.review == APPROVED and good))
         if old is None or not waits or expired(old, app.clock()):
             raise NotFound(f"Memory {request.id} does not wait for a decision.")
         decided = [old]
         if request.decision in (Decision.ALWAYS, Decision.NEVER):
             source = old.stamp.source
-            transaction.decide_source(source, old.sensitivity, approved=good)
-            waiting = [one for one in transaction.all_waiting() if one.id != old.id]
+            transaction.reviews.decide_source(source, old.sensitivity, approved=good)
+            waiting = [one for one in transaction.reviews.waiting() if one.id != old.id]
             decided += [
                 one for one in waiting if source == one.stamp.source or (not good and source in one.stamp.sources)
             ]
         for one in decided:
-            transaction.decide(one, APPROVED if good else one.review)
+            transaction.reviews.decide(one, APPROVED if good else one.review)
             if not good:
-                transaction.hide(one.id, "reject")
+                transaction.memories.hide(one.id, "reject")
         if words is not None:
-            transaction.update(old, entry_for(app, words, old, caller.user, Origin()), "update")
+            transaction.memories.update(old, entry_for(app, words, old, caller.user, Origin()), "update")
         status = WriteStatus.UPDATED if good else WriteStatus.DELETED
         outcome = Outcome(status, str(memory_id), _notes(request, len(decided)))
-        transaction.record_outcome(_NAME, request_id, outcome)
+        transaction.outcomes.record(_NAME, request_id, outcome)
     app.run_later(app.vectors.sync)
     return outcome
 
@@ -117,26 +117,26 @@ def decide(app: App, request: Decide, caller: Caller, *, request_id: str = "") -
 def _decide_sources(app: App, request: Decide, caller: Caller, request_id: str) -> Outcome:
     """Decide all that waits and came from one of the sources, in every namespace that the caller may write."""
     good = request.decision in (Decision.APPROVE, Decision.ALWAYS)
-    spaces = app.records.existing_namespaces(caller.writable_namespaces())
+    spaces = app.records.namespaces.existing(caller.writable_namespaces())
     decided: list[Memory] = []
     with app.records.importing(spaces, caller.user, allowed_levels(request)) as writings:
         for writing in writings.values():
-            if (before := writing.previous_outcome(_NAME, request_id)) is not None:
+            if (before := writing.outcomes.previous(_NAME, request_id)) is not None:
                 return before
-            some = [one for one in writing.all_waiting() if _is_decided(one, request.sources, good=good)]
+            some = [one for one in writing.reviews.waiting() if _is_decided(one, request.sources, good=good)]
             if request.decision in (Decision.ALWAYS, Decision.NEVER):
                 for source, level in {one.stamp.source: one.sensitivity for one in some}.items():
-                    writing.decide_source(source, level, approved=good)
+                    writing.reviews.decide_source(source, level, approved=good)
             for one in some:
-                writing.decide(one, APPROVED if good else one.review)
+                writing.reviews.decide(one, APPROVED if good else one.review)
                 if not good:
-                    writing.hide(one.id, "reject")
+                    writing.memories.hide(one.id, "reject")
             decided += some
         if not decided:
             raise NotFound(f"Nothing from {', '.join(request.sources)} waits for a decision.")
         status = WriteStatus.UPDATED if good else WriteStatus.DELETED
         outcome = Outcome(status, str(decided[0].id), _notes_on_all(request, len(decided)))
-        next(iter(writings.values())).record_outcome(_NAME, request_id, outcome)
+        next(iter(writings.values())).outcomes.record(_NAME, request_id, outcome)
     app.run_later(app.vectors.sync)
     return outcome
 
@@ -173,7 +173,7 @@ def drop_source_rule(app: App, request: DropSourceRule, caller: Caller, *, reque
     spaces = [caller.writable(one.namespace) for one in found or rules]
     with app.records.importing(spaces, caller.user, allowed_levels(request)) as writings:
         for writing in writings.values():
-            writing.drop_source_rule(request.source)
+            writing.reviews.drop_source_rule(request.source)
     return SourceRuleDropped(request.source, tuple(_shown_rule(one, caller) for one in found))
 
 

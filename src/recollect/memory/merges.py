@@ -60,8 +60,8 @@ def without(
 
     Where one statement is left, the memory has its text and labels again. Raises `EmbeddingNeeded` and `SecretFound`.
     """
-    whole = transaction.by_id(part.merged_into) if part.merged_into is not None else None
-    said = statements(whole, transaction.archived(whole.id)) if whole is not None else []
+    whole = transaction.lookup.by_id(part.merged_into) if part.merged_into is not None else None
+    said = statements(whole, transaction.lookup.archived(whole.id)) if whole is not None else []
     rest = [one for one in said if one.id != part.id]
     if whole is None or not rest or len(rest) == len(said):
         return False
@@ -69,19 +69,19 @@ def without(
     one = prepare(app, cleared, whole, embedded)
     if expired(whole, app.clock()):
         one = PreparedDraft(cleared, one.content_hash, ())  # no index holds what is hidden
-    transaction.update(whole, entry_for(app, one, whole, author), "update", revive=False, keep=False)
+    transaction.memories.update(whole, entry_for(app, one, whole, author), "update", revive=False, keep=False)
     if len(rest) == 1:
-        transaction.delete(rest[0].id)
+        transaction.memories.delete(rest[0].id)
     return True
 
 
 def drop_earlier_wholes(transaction: Writing, whole: int, part: Memory) -> None:
     """Delete the earlier texts of a merged memory that consist of its statements, this part among them."""
-    parts = transaction.archived(whole)
+    parts = transaction.lookup.archived(whole)
     for one in parts:
         said = statements(one, [each for each in parts if each.id != one.id])
         if len(said) > 1 and part.id in [each.id for each in said]:
-            transaction.delete(one.id)
+            transaction.memories.delete(one.id)
 
 
 def joined(parts: Sequence[Memory]) -> Draft:

@@ -84,13 +84,13 @@ def _stand(
     """Give a memory a standing; with `only` take that one away, and leave any other."""
     memory_id, namespace = _home(app, request, caller)
     with app.records.writing(caller.writable(namespace), caller.user, allowed_levels(request)) as transaction:
-        old = transaction.by_id(memory_id)
+        old = transaction.lookup.by_id(memory_id)
         if old is None or expired(old, app.clock()):
             raise NotFound(f"Memory {request.id} not found.")
         if old.standing is not standing and only in (None, old.standing):
-            transaction.set_standing(old, standing)
+            transaction.decisions.set_standing(old, standing)
             if standing is Standing.PINNED:
-                transaction.stop_fading(old.id)
+                transaction.consolidation.stop_fading(old.id)
     return Outcome(WriteStatus.UPDATED, str(memory_id), notes)
 
 
@@ -117,22 +117,22 @@ def move_memory(app: App, request: Move, caller: Caller, *, request_id: str = ""
             app.records.importing(places, caller.user, levels) as transactions,
         ):
             here, new_home = transactions[source], transactions[target]
-            if (before := new_home.previous_outcome("move_memory", request_id)) is not None:
+            if (before := new_home.outcomes.previous("move_memory", request_id)) is not None:
                 return before
-            old = here.by_id(memory_id)
+            old = here.lookup.by_id(memory_id)
             if old is None or expired(old, app.clock()) or old.is_hidden:
                 raise NotFound(f"Memory {request.id} not found.")
             draft = _moved(old, request.scope)
-            if draft.key is not None and new_home.by_key(draft.key, old.sensitivity) is not None:
+            if draft.key is not None and new_home.lookup.by_key(draft.key, old.sensitivity) is not None:
                 raise InvalidInput("key", f"Invalid key: Another memory there has the key `{draft.key}`")
             one = prepare(app, clear(draft, app.on_secret), None, made)
-            new = new_home.insert(entry_for(app, one, None, caller.user, old.stamp, old.review))
+            new = new_home.memories.insert(entry_for(app, one, None, caller.user, old.stamp, old.review))
             for each in _facts_of(app, request, caller, old):
-                new_home.put_fact(_fact_entry(app, each, request.scope, new, caller.user))
-            here.hide(old.id)
+                new_home.facts.insert(_fact_entry(app, each, request.scope, new, caller.user))
+            here.memories.hide(old.id)
             moved = f"Moved to {_place(request.scope, there)}: it has the ID {new} now; memory {old.id} is hidden."
             outcome = Outcome(WriteStatus.UPDATED, str(new), (moved, *((MASKED,) if one.draft != draft else ())))
-            new_home.record_outcome("move_memory", request_id, outcome)
+            new_home.outcomes.record("move_memory", request_id, outcome)
         return outcome
 
     outcome = retry_with_embeddings(app, write)
@@ -161,7 +161,7 @@ def _place(scope: Scope, there: Caller) -> str:
 def _home(app: App, request: SetStanding | Mark | Move, caller: Caller) -> tuple[int, str]:
     """Return the id of a memory and the namespace that holds it; raise `NotFound`."""
     memory_id, levels = parse_id(request.id), levels_of(request, caller)
-    namespace = app.records.namespace_of(memory_id, caller.namespaces(), levels) if memory_id else None
+    namespace = app.records.namespaces.of_memory(memory_id, caller.namespaces(), levels) if memory_id else None
     if memory_id is None or namespace is None:
         raise NotFound(f"Memory {request.id} not found.")
     return memory_id, namespace

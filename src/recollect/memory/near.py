@@ -60,10 +60,10 @@ def replace_memory(app: App, request: ReplaceMemory, caller: Caller, *, request_
     namespace, goes, stays = _pair(app, request, request.by, caller)
     with app.records.writing(caller.writable(namespace), caller.user, allowed_levels(request)) as transaction:
         for number in (goes, stays):
-            memory = transaction.by_id(number)
+            memory = transaction.lookup.by_id(number)
             if memory is None or not _is_in_sight(app, memory):
                 raise NotFound(f"Memory {number} is not in sight any more.")
-        transaction.supersede(goes, by=stays)
+        transaction.memories.supersede(goes, by=stays)
     app.records.request_sync()
     note = f"Memory {goes} is replaced by memory {stays}, and hidden."
     return Outcome(WriteStatus.UPDATED, str(stays), (note,))
@@ -77,10 +77,10 @@ def tell_apart(app: App, request: TellApart, caller: Caller, *, request_id: str 
     del request_id  # a second request changes nothing more
     namespace, number, other = _pair(app, request, request.other, caller)
     with app.records.writing(caller.writable(namespace), caller.user, allowed_levels(request)) as transaction:
-        memory = transaction.by_id(number)
+        memory = transaction.lookup.by_id(number)
         if memory is None or not _is_in_sight(app, memory):
             raise NotFound(f"Memory {number} is not in sight any more.")
-        transaction.tell_apart(memory, other, undo=request.undo)
+        transaction.decisions.tell_apart(memory, other, undo=request.undo)
     return Outcome(WriteStatus.UPDATED, str(number))
 
 
@@ -91,7 +91,7 @@ def _pair(app: App, request: ReplaceMemory | TellApart, other: str, caller: Call
     homes: set[str] = set()
     for one in (request.id, other):
         number = parse_id(one)
-        home = app.records.namespace_of(number, caller.namespaces(), levels) if number else None
+        home = app.records.namespaces.of_memory(number, caller.namespaces(), levels) if number else None
         if number is None or home is None:
             raise NotFound(f"Memory {one} not found.")
         numbers.append(number)

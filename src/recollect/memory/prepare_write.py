@@ -158,7 +158,7 @@ def refuse_taken_key(
 
     Whoever names a level learns that the key is taken there, and no more where the level is not let in.
     """
-    other = transaction.by_key(key, level) if key else None
+    other = transaction.lookup.by_key(key, level) if key else None
     if other is not None and other.id != old.id:
         whose = f"memory {other.id}" if seen and not expired(other, now) else "another memory"
         raise InvalidInput("key", f"Invalid key: `{key}` is the key of {whose}")
@@ -171,7 +171,7 @@ def kept_note(kept: int) -> str:
 
 def same_text_note(transaction: Writing, one: PreparedDraft, old: Memory, now: datetime) -> tuple[str, ...]:
     """Name the memory of the same level that has the same content already."""
-    other = transaction.by_hash(one.content_hash, old.sensitivity)
+    other = transaction.lookup.by_hash(one.content_hash, old.sensitivity)
     if other is None or other.id == old.id or expired(other, now):
         return ()
     return (f"Memory {other.id} has the same content.",)
@@ -238,20 +238,22 @@ def _trust(draft: Draft, old: Memory | None, origin: Origin) -> float:
 def evict_surplus(app: App, transaction: Writing, newest: int) -> int:
     """Evict the least valuable memories beyond `max_memories` of each level, never the newest; return how many."""
     most = app.retention_rules.max_memories
-    return sum(evict(transaction, one) for one in transaction.evictable(most, newest)) if most else 0
+    return sum(evict(transaction, one) for one in transaction.retention.surplus(most, newest)) if most else 0
 
 
 def evict(transaction: Writing, memory_id: int) -> bool:
     """Remove a memory by rule; the summary that quotes it, and takes over its facts, keeps where they came from."""
-    old = transaction.by_id(memory_id)
-    whole = transaction.by_id(old.superseded_by) if old is not None and old.superseded_by else None
+    old = transaction.lookup.by_id(memory_id)
+    whole = transaction.lookup.by_id(old.superseded_by) if old is not None and old.superseded_by else None
     if old is not None and old.deleted_at is None and whole is not None and whole.type is _SUMMARY:
         lines = [line for line in whole.content.split("\n") if quotes(line, [quotable(old)])]
-        facts = [one.id for one in transaction.facts_of([old.id])]
+        facts = [one.id for one in transaction.facts.of_memories([old.id])]
         dated = {"created_at": old.created_at.isoformat(), "day": day(old)}
         came = {"session_id": old.session_id, "author": old.author, **old.stamp.model_dump(mode="json")}
-        transaction.note_member(whole.id, came | dated | {"lines": lines, "facts": facts, "labels": labels_of(old)})
-    return transaction.delete(memory_id, "evict")
+        transaction.summary_members.note(
+            whole.id, came | dated | {"lines": lines, "facts": facts, "labels": labels_of(old)}
+        )
+    return transaction.memories.delete(memory_id, "evict")
 
 
 def _kept(old: Memory, given: frozenset[str]) -> dict[str, object]:

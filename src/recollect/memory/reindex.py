@@ -46,9 +46,9 @@ def reindex(
         target = app.embedder
     target.warm()
     app.text.rebuild(keywords_and_words)
-    app.records.recount(words_of)
+    app.records.derived.recount(words_of)
     app.records.moments.rebuild()
-    app.records.replace_entities(entities)
+    app.records.derived.replace_entities(entities)
     if everything or not app.shadow_index.serves(stamps_of(target)):
         total = _move(app, target, progress)
     else:
@@ -83,7 +83,7 @@ def _fill(app: App, read: Callable[[str], tuple[Chunk, ...]], progress: _Progres
 
 def _complete(app: App, progress: _Progress) -> int:
     """Embed what has no vectors yet."""
-    waiting, total = app.records.queue_unembedded(app.embedder.card.dimensions)
+    waiting, total = app.records.embeddings.queue_missing(app.embedder.card.dimensions)
     done = total - waiting
     progress(done, total)
 

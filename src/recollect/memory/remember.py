@@ -59,7 +59,7 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
     namespace = _namespace(app, draft, caller)
     cleared = clear_or_journal(app, draft, namespace or caller.namespace(draft.scope), caller, draft.sensitivity)
     if namespace is None:
-        before = app.records.previous_outcome(caller.namespaces(), caller.user, _NAME, request_id)
+        before = app.records.outcomes.previous(caller.namespaces(), caller.user, _NAME, request_id)
         if before is not None:
             return before
         raise NotFound(f"Memory {cleared.value.id or cleared.value.supersedes} not found.")
@@ -71,17 +71,17 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
     evicted = 0
     levels = levels_with(draft, draft.sensitivity)
     with app.records.writing(caller.writable(namespace), caller.user, levels) as transaction:
-        outcome = transaction.previous_outcome(_NAME, request_id)
+        outcome = transaction.outcomes.previous(_NAME, request_id)
         if outcome is None:
             outcome, kept = _written(app, transaction, one, plan, caller, review)
             if one.draft.source not in CAPTURED and outcome.status is not WriteStatus.STORED:
-                transaction.stop_fading(int(outcome.id))
+                transaction.consolidation.stop_fading(int(outcome.id))
             evicted = evict_surplus(app, transaction, int(outcome.id))
             masked = (MASKED,) if one.draft != draft else ()
             unknown = (_NEAR_UNKNOWN,) if unlooked and outcome.status is WriteStatus.STORED else ()
-            hidden = tuple(note for memory_id, note in kept if transaction.by_id(memory_id) is not None)
+            hidden = tuple(note for memory_id, note in kept if transaction.lookup.by_id(memory_id) is not None)
             outcome = replace(outcome, notes=(*masked, *outcome.notes, *hidden, *unknown, *_moments_note(one.draft)))
-            transaction.record_outcome(_NAME, request_id, outcome)
+            transaction.outcomes.record(_NAME, request_id, outcome)
     if one.chunks is None:
         embed_missed(app, outcome.id)
     if evicted:
@@ -103,7 +103,7 @@ def _namespace(app: App, draft: Draft, caller: Caller) -> str | None:
     number = parse_id(named)
     scope = draft.scope if "scope" in draft.model_fields_set else None
     levels = levels_of(draft, caller)
-    return app.records.namespace_of(number, caller.namespaces(scope), levels) if number else None
+    return app.records.namespaces.of_memory(number, caller.namespaces(scope), levels) if number else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,18 +144,18 @@ def _written(
     """
     draft, level = one.draft, given_level(one.draft)
     named = _named(app, transaction, draft)
-    known = transaction.by_key(draft.key, level) if draft.key else None
+    known = transaction.lookup.by_key(draft.key, level) if draft.key else None
     if draft.if_hash:
         _check_unchanged(draft, named or known, app.clock(), caller)
     if outranked := next((old for old in (named, known) if old is not None and outranks(old, caller.origin)), None):
         apart = clear(draft.model_copy(update={"id": None, "supersedes": None, "key": None}), app.on_secret)
         entry = entry_for(app, replace(one, cleared=apart), None, caller.user, caller.origin, contradicts(outranked))
         note = f"Memory {outranked.id} was said by {outranked.origin}, which this does not replace; it waits for you."
-        return Outcome(WriteStatus.STORED, str(transaction.insert(entry)), (note,)), ()
+        return Outcome(WriteStatus.STORED, str(transaction.memories.insert(entry)), (note,)), ()
     if named is not None and draft.id:
         refuse_taken_key(transaction, draft.key or named.key, named, level or named.sensitivity, app.clock())
         known = named
-    same = None if draft.if_hash else transaction.by_hash(one.content_hash, level)
+    same = None if draft.if_hash else transaction.lookup.by_hash(one.content_hash, level)
     decision = decide(draft, one.content_hash, known, same)
     kept: _Kept = ()
     if decision.old is not None and outranks(decision.old, caller.origin):  # said again, which changes nothing of it
@@ -171,7 +171,7 @@ def _written(
         outcome = _inserted(app, transaction, one, caller, review)
     if named is None or str(named.id) == outcome.id:
         return outcome, kept
-    transaction.supersede(named.id, by=int(outcome.id))
+    transaction.memories.supersede(named.id, by=int(outcome.id))
     note = f"Replaces memory {named.id}, which is now hidden."
     return replace(outcome, notes=(*outcome.notes, note)), kept
 
@@ -196,9 +196,9 @@ def _check_unchanged(draft: Draft, known: Memory | None, now: datetime, caller: 
 def _inserted(app: App, transaction: Writing, one: PreparedDraft, caller: Caller, review: str | None) -> Outcome:
     """Write a new memory; one from a source that a person has rejected is hidden at once."""
     kept = None if review == REJECTED else review
-    new = transaction.insert(entry_for(app, one, None, caller.user, caller.origin, kept))
+    new = transaction.memories.insert(entry_for(app, one, None, caller.user, caller.origin, kept))
     if review == REJECTED:
-        transaction.hide(new, "reject")
+        transaction.memories.hide(new, "reject")
         return Outcome(WriteStatus.STORED, str(new), ("It is hidden: its source was rejected.",))
     return Outcome(WriteStatus.STORED, str(new))
 
@@ -208,7 +208,7 @@ def _named(app: App, transaction: Writing, draft: Draft) -> Memory | None:
     named = draft.id or draft.supersedes
     if named is None:
         return None
-    old = transaction.by_id(parse_id(named) or 0)
+    old = transaction.lookup.by_id(parse_id(named) or 0)
     if old is None or expired(old, app.clock()) or old.merged_into is not None:
         raise NotFound(f"Memory {named} not found.")
     if old.sensitivity not in allowed_levels(draft):  # the level that the draft names is let in for its own key only
@@ -228,11 +228,11 @@ def _keep_both(
     said = caller.origin
     if not _is_of_another(old, caller) or not (old.came_from or said.came_from) or review == REJECTED:
         return
-    parts = transaction.archived(old.id)
+    parts = transaction.lookup.archived(old.id)
     if not merges.statements(old, parts):
-        transaction.archive(old)
+        transaction.memories.archive(old)
     if said not in [part.stamp for part in parts]:
-        transaction.insert(entry_for(app, one, None, caller.user, said, review), merged_into=old.id)
+        transaction.memories.insert(entry_for(app, one, None, caller.user, said, review), merged_into=old.id)
 
 
 def _updated(
@@ -240,7 +240,7 @@ def _updated(
 ) -> tuple[Outcome, _Kept]:
     """Write the draft over a memory, which is current from now on, whatever hid it before."""
     seen = one if old.deleted_at is None else prepare_revival(app, one, old)
-    kept = transaction.update(old, entry_for(app, seen, old, caller.user, caller.origin), action, keep=keep)
+    kept = transaction.memories.update(old, entry_for(app, seen, old, caller.user, caller.origin), action, keep=keep)
     back = f"It is current again{f'; memory {old.superseded_by} had replaced it' if old.superseded_by else ''}."
     outcome = Outcome(WriteStatus.UPDATED, str(old.id), () if old.superseded_by is None else (back,))
     return outcome, () if kept is None else ((kept, kept_note(kept)),)
@@ -249,7 +249,7 @@ def _updated(
 def _is_unchanged(transaction: Writing, old: Memory) -> bool:
     """Say whether a memory is still what it was when it was looked at, but for what reading it changes."""
     names = ("accessed_count", "recalled_count", "last_accessed_at", "expires_at")
-    now = transaction.by_id(old.id)
+    now = transaction.lookup.by_id(old.id)
     return now is not None and now.model_copy(update={name: getattr(old, name) for name in names}) == old
 
 
@@ -263,10 +263,10 @@ def _judged(
     else:
         outcome, kept = _joined(app, transaction, one, plan.old, plan, caller, review)
     if plan.judgement is not None:
-        transaction.note_judgement(int(outcome.id), plan.judgement, plan.old.id if plan.old else None)
+        transaction.journal.judge(int(outcome.id), plan.judgement, plan.old.id if plan.old else None)
     if plan.old is None or plan.action is not Action.SUPERSEDE:
         return outcome, kept
-    transaction.supersede(plan.old.id, by=int(outcome.id))
+    transaction.memories.supersede(plan.old.id, by=int(outcome.id))
     note = f"Replaces memory {plan.old.id}, which it contradicts and which is now hidden."
     return replace(outcome, notes=(note,)), kept
 
@@ -284,11 +284,13 @@ def _joined(
     entry = entry_for(app, plan.whole, old, caller.user, caller.origin)
     if plan.action is not Action.MERGE:
         _keep_both(app, transaction, one, old, caller, review)
-        transaction.update(old, entry, plan.action, keep=False)
+        transaction.memories.update(old, entry, plan.action, keep=False)
         return Outcome(WriteStatus.UPDATED, str(old.id), (_CONFIRMED,)), ()
-    if not merges.statements(old, transaction.archived(old.id)):
-        transaction.archive(old)
-    part = transaction.insert(entry_for(app, one, None, caller.user, caller.origin, review), merged_into=old.id)
-    transaction.update(old, entry, plan.action, keep=False)
+    if not merges.statements(old, transaction.lookup.archived(old.id)):
+        transaction.memories.archive(old)
+    part = transaction.memories.insert(
+        entry_for(app, one, None, caller.user, caller.origin, review), merged_into=old.id
+    )
+    transaction.memories.update(old, entry, plan.action, keep=False)
     kept = (part, f"The new text by itself is kept as memory {part}, which is hidden.")
     return Outcome(WriteStatus.MERGED, str(old.id), (f"Merged into memory {old.id}.",)), (kept,)

@@ -30,7 +30,7 @@ def history(app: App, request: Get, caller: Caller) -> list[JournalEntry]:
     memory_id = parse_id(request.id)
     if memory_id is None:
         return []
-    lines = app.records.history(memory_id, caller.namespaces(), levels_of(request, caller))
+    lines = app.records.journal.history(memory_id, caller.namespaces(), levels_of(request, caller))
     kept = [line.changes[KEPT_AS] for line in lines if KEPT_AS in line.changes]
     if not kept:
         return lines
@@ -56,7 +56,7 @@ def stats(app: App, request: ReadAccess, caller: Caller) -> Stats:
 
     A store of one's own tells what its language model used, too; of a shared one that would tell of others.
     """
-    namespaces = app.records.existing_namespaces(caller.namespaces(request.scope))
+    namespaces = app.records.namespaces.existing(caller.namespaces(request.scope))
     view = View(namespaces=namespaces, now=app.clock(), sensitivities=levels_of(request, caller))
     found = app.records.lists.stats(view)
     if not found.memories:
@@ -69,8 +69,10 @@ def count_projects(app: App, request: CountProjects, caller: Caller) -> ProjectC
     """Count the memories of each project that the caller may read; the current one is listed even if it is empty."""
     own = caller.namespace(Scope.PROJECT)
     here = (own,) if Scope.PROJECT in caller.reads else ()
-    namespaces = app.records.existing_namespaces((*here, *other_projects(app, caller)))
-    counted = app.records.counts(View(namespaces=namespaces, now=app.clock(), sensitivities=levels_of(request, caller)))
+    namespaces = app.records.namespaces.existing((*here, *other_projects(app, caller)))
+    counted = app.records.namespaces.counts(
+        View(namespaces=namespaces, now=app.clock(), sensitivities=levels_of(request, caller))
+    )
     counted.update(dict.fromkeys(here, 0))
     return ProjectCounts(
         tuple(ProjectCount(project_of(one), count, one == own) for one, count in counted.most_common())

@@ -52,7 +52,7 @@ def rescan(
     del request_id  # a second rescan finds what is left
     scanned, changed = 0, 0
     exposed: list[StoredSecret] = []
-    for namespace in app.records.existing_namespaces(caller.writable_namespaces(request.scope)):
+    for namespace in app.records.namespaces.existing(caller.writable_namespaces(request.scope)):
         for visit in (_memories, _facts):
             for looked, found, done in visit(app, request, namespace, caller):
                 scanned, changed = scanned + looked, changed + done
@@ -73,7 +73,7 @@ def _memories(app: App, request: Rescan, namespace: WritableNamespace, caller: C
     last, rule, levels = 0, request.on_found, allowed_levels(request)
     while True:
         with app.records.writing(namespace, caller.user, levels) as transaction:
-            page = transaction.page(last, _PAGE)
+            page = transaction.lookup.page(last, _PAGE)
             found = {one.id: _exposed("memory", one.id, draft_of(one)) for one in page}
             bad = [one for one in page if found[one.id]]
             for one in bad:
@@ -86,29 +86,29 @@ def _memories(app: App, request: Rescan, namespace: WritableNamespace, caller: C
 
 def _apply(app: App, transaction: Writing, old: Memory, rule: OnFound, caller: Caller) -> None:
     if rule is OnFound.QUARANTINE:
-        transaction.quarantine(old.id)
+        transaction.memories.quarantine(old.id)
     elif rule is OnFound.REDACT:
         one = prepare(app, clear(draft_of(old), OnSecret.REDACT), old)
         entry = entry_for(app, one, old, caller.user)
         entry = replace(entry, given=entry.given - {"ttl_days"}, expires_at=old.expires_at)  # what expired stays so
-        transaction.update(old, entry, "redact", revive=False, keep=False)
-        transaction.request_purge()
+        transaction.memories.update(old, entry, "redact", revive=False, keep=False)
+        transaction.memories.request_purge()
 
 
 def _facts(app: App, request: Rescan, namespace: WritableNamespace, caller: Caller) -> Iterator[_Page]:
     last, rule, levels = 0, request.on_found, allowed_levels(request)
     while True:
         with app.records.writing(namespace, caller.user, levels) as transaction:
-            page = transaction.fact_page(last, _PAGE)
+            page = transaction.facts.page(last, _PAGE)
             found = {one.id: _exposed("fact", one.id, _triple(one)) for one in page}
             bad = [one for one in page if found[one.id]]
             for one in bad:
                 if rule is OnFound.QUARANTINE:
-                    transaction.quarantine_fact(one)
+                    transaction.facts.quarantine(one)
                 elif rule is OnFound.REDACT:
                     masked = clear(_triple(one), OnSecret.REDACT).value
-                    transaction.rewrite_fact(one, {name: str(getattr(masked, name)) for name in _PARTS})
-                    transaction.request_purge()
+                    transaction.facts.rewrite(one, {name: str(getattr(masked, name)) for name in _PARTS})
+                    transaction.memories.request_purge()
         yield len(page), [each for one in bad for each in found[one.id]], 0 if rule is OnFound.REPORT else len(bad)
         if len(page) < _PAGE:
             return

@@ -53,9 +53,9 @@ def restore_memory(
     """
     memory_id = parse_id(request.id)
     namespaces, levels = caller.namespaces(request.scope), levels_of(request, caller)
-    namespace = app.records.namespace_of(memory_id, namespaces, levels) if memory_id else None
+    namespace = app.records.namespaces.of_memory(memory_id, namespaces, levels) if memory_id else None
     if memory_id is None or namespace is None:
-        before = app.records.previous_outcome(namespaces, caller.user, _NAME, request_id)
+        before = app.records.outcomes.previous(namespaces, caller.user, _NAME, request_id)
         return before or Outcome(WriteStatus.NOT_FOUND, request.id)
     write = partial(_restore, app, request, (namespace, memory_id), caller, request_id, content=content)
     return retry_with_embeddings(app, write)
@@ -74,7 +74,7 @@ def _restore(
     """Bring back the memory with this namespace and id in one transaction."""
     namespace, memory_id = place
     levels = levels_of(request, caller)
-    lines = app.records.history(memory_id, [namespace], levels)
+    lines = app.records.journal.history(memory_id, [namespace], levels)
     faded_from = importance_before(lines)
     view = View(namespaces=(namespace,), now=app.clock(), sensitivities=levels)
     untouched = faded_from is None and memory_id in app.records.load([memory_id], view)
@@ -82,17 +82,17 @@ def _restore(
         journal_refusals(app, namespace, caller, allowed_levels(request)[-1]),
         app.records.writing(caller.writable(namespace), caller.user, levels) as transaction,
     ):
-        if (before := transaction.previous_outcome(_NAME, request_id)) is not None:
+        if (before := transaction.outcomes.previous(_NAME, request_id)) is not None:
             return before
-        old = transaction.by_id(memory_id)
+        old = transaction.lookup.by_id(memory_id)
         if old is None:
             return Outcome(WriteStatus.NOT_FOUND, str(memory_id))
         if untouched:
             earlier = _earlier_text(transaction, memory_id, lines)
             outcome = _back_to(app, transaction, old, *earlier, caller, made) if earlier else _nothing_to_undo(old)
-            transaction.record_outcome(_NAME, request_id, outcome)
+            transaction.outcomes.record(_NAME, request_id, outcome)
             return outcome
-        if number := transaction.withdrawn_by(memory_id):
+        if number := transaction.withdrawals.hiding(memory_id):
             undo = f"only `recollect withdraw --undo {number}` brings it back, with all that came from there"
             raise Conflict(f"Memory {memory_id} was taken back with its source by withdrawal {number}: {undo}.")
         draft = draft_of(old, ttl_days=old.ttl_days if lapsed(old, app.clock()) else None)
@@ -106,9 +106,9 @@ def _restore(
         notes += same_text_note(transaction, back, old, app.clock())
         said = None if content is None else caller.origin
         entry = entry_for(app, back, old, caller.user, said)  # what it said holds what the gate masks, or refuses
-        transaction.update(old, entry, _NAME, keep=False)
+        transaction.memories.update(old, entry, _NAME, keep=False)
         outcome = Outcome(WriteStatus.RESTORED, str(memory_id), notes)
-        transaction.record_outcome(_NAME, request_id, outcome)
+        transaction.outcomes.record(_NAME, request_id, outcome)
     return outcome
 
 
@@ -121,7 +121,7 @@ def _earlier_text(
 ) -> tuple[Memory, frozenset[str]] | None:
     """Return what a memory said before its text changed last, and the fields that changed with it; None without."""
     last = next((one.changes for one in reversed([*history]) if KEPT_AS in one.changes), {})
-    kept = transaction.by_id(last[KEPT_AS]) if last else None
+    kept = transaction.lookup.by_id(last[KEPT_AS]) if last else None
     if kept is None or kept.merged_into != memory_id:
         return None
     return kept, frozenset(last.get("fields", ()))
@@ -148,15 +148,15 @@ def _back_to(
     draft = Draft(**{"scope": old.scope, "confidence": old.confidence} | taken)
     back = prepare(app, clear(draft, app.on_secret), old, made)
     notes: tuple[str, ...] = (MASKED,) if back.draft != draft else ()
-    now_kept = transaction.update(old, entry_for(app, back, old, caller.user, kept.stamp), _NAME)
-    transaction.delete(kept.id)
+    now_kept = transaction.memories.update(old, entry_for(app, back, old, caller.user, kept.stamp), _NAME)
+    transaction.memories.delete(kept.id)
     notes += (_SAYS_AGAIN,) if now_kept is None else (_SAYS_AGAIN, kept_note(now_kept))
     return Outcome(WriteStatus.RESTORED, str(old.id), notes)
 
 
 def _undo_merge(app: App, transaction: Writing, old: Memory, caller: Caller, made: Embeddings) -> tuple[str, ...]:
     """Take the text of `old` out of the memory that it was merged into, where that has not changed since."""
-    whole = transaction.by_id(old.merged_into) if old.merged_into is not None else None
+    whole = transaction.lookup.by_id(old.merged_into) if old.merged_into is not None else None
     if whole is None or expired(whole, app.clock()):
         return ()
     apart = merges.without(app, transaction, old, caller.user, made, app.on_secret)

@@ -72,7 +72,7 @@ def _told(app: App, one: PreparedDraft, namespace: str, caller: Caller, near: Ma
     if not close:
         return None
     view = View(
-        namespaces=app.records.existing_namespaces([namespace]),
+        namespaces=app.records.namespaces.existing([namespace]),
         now=app.clock(),
         sensitivities=(owned(one.draft.sensitivity, caller.user),),
     )

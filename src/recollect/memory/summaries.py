@@ -59,11 +59,11 @@ def write_summary(
     entry = entry_for(app, one, None, caller.user, least(one.stamp for one in members), of_members(members))
     named = dict.fromkeys(chain(entry.entities, *(member.entities for member in members)))
     with app.records.writing(caller.writable(namespace), caller.user) as transaction:
-        if any(transaction.by_id(member.id) != member for member in members):
+        if any(transaction.lookup.by_id(member.id) != member for member in members):
             return None
-        new = transaction.insert(replace(entry, entities=tuple(named)[:MOST_NAMED]))
+        new = transaction.memories.insert(replace(entry, entities=tuple(named)[:MOST_NAMED]))
         for member in members:
-            transaction.supersede(member.id, by=new)
+            transaction.memories.supersede(member.id, by=new)
         if evict_surplus(app, transaction, new):
             app.run_later(app.text.purge_deleted)
     sum_up_later(app, new, members, caller)
@@ -83,7 +83,7 @@ def session_key(session_id: str) -> str:
 
 def replaced_by(app: App, memory_id: int, namespace: str) -> frozenset[int]:
     """Return the ids of what a memory ever gave way to; a summary goes on quoting a member that was restored."""
-    lines = app.records.history(memory_id, [namespace])
+    lines = app.records.journal.history(memory_id, [namespace])
     return frozenset(int(by) for one in lines if (by := one.changes.get("superseded_by")))
 
 
@@ -96,11 +96,11 @@ def without(
     line is left is deleted. Raises `EmbeddingNeeded`.
     """
     numbers = {*before, member.superseded_by} - {None}
-    found = [transaction.by_id(one) for one in sorted(filter(None, numbers))]
+    found = [transaction.lookup.by_id(one) for one in sorted(filter(None, numbers))]
     if member.session_id:
-        found.append(transaction.by_key(session_key(member.session_id)))
+        found.append(transaction.lookup.by_key(session_key(member.session_id)))
     summing = [one for one in found if one is not None and one.type in _SUMMING and one.id != member.id]
-    for earlier in [each for one in summing for each in transaction.archived(one.id)]:
+    for earlier in [each for one in summing for each in transaction.lookup.archived(one.id)]:
         _unquoted(app, transaction, earlier, member, author, embedded)
     return tuple(one.id for one in summing if _unquoted(app, transaction, one, member, author, embedded))
 
@@ -113,12 +113,12 @@ def _unquoted(app: App, transaction: Writing, whole: Memory, member: Memory, aut
         return False
     rest = [line for line, after in zip(rest, [*rest[1:], ""], strict=False) if line[-1:] != ":" or after[:2] == "- "]
     if not rest:
-        transaction.delete(whole.id)
+        transaction.memories.delete(whole.id)
         return True
     fields = draft_of(whole).model_dump(exclude_unset=True, exclude={"abstract", "overview"})  # these are made anew
     draft = Draft(**fields | {"content": "\n".join([first, *rest])})
     one = prepare(app, clear(draft, OnSecret.REDACT), whole, embedded)
     if expired(whole, app.clock()) or whole.merged_into is not None:
         one = PreparedDraft(one.cleared, one.content_hash, ())  # no index holds what is hidden
-    transaction.update(whole, entry_for(app, one, whole, author), "update", revive=False, keep=False)
+    transaction.memories.update(whole, entry_for(app, one, whole, author), "update", revive=False, keep=False)
     return True

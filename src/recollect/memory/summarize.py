@@ -45,7 +45,7 @@ def summarize_old(app: App, request: Summarize, caller: Caller, *, request_id: s
 
 def _old(app: App, request: Summarize, namespace: str) -> list[Memory]:
     before = app.clock() - timedelta(days=request.older_than_days)
-    view = View(namespaces=app.records.existing_namespaces([namespace]), now=app.clock(), category=request.category)
+    view = View(namespaces=app.records.namespaces.existing([namespace]), now=app.clock(), category=request.category)
     pages = (load_page(app, view, Order.OLDEST, _PAGE, start) for start in range(0, app.records.count(view), _PAGE))
     found = (one for page in pages for one in page if may_condense(one))
     return [one for one in found if (one.last_accessed_at or one.updated_at) < before > one.updated_at]

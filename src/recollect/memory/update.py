@@ -40,9 +40,9 @@ def update_memory(app: App, request: Update, caller: Caller, *, request_id: str 
     its first answer again.
     """
     memory_id, levels = parse_id(request.id), levels_of(request, caller)
-    namespace = app.records.namespace_of(memory_id, caller.namespaces(), levels) if memory_id else None
+    namespace = app.records.namespaces.of_memory(memory_id, caller.namespaces(), levels) if memory_id else None
     if memory_id is None or namespace is None:
-        before = app.records.previous_outcome(caller.namespaces(), caller.user, _NAME, request_id)
+        before = app.records.outcomes.previous(caller.namespaces(), caller.user, _NAME, request_id)
         if before is not None:
             return before
         raise NotFound(f"Memory {request.id} not found.")
@@ -65,9 +65,9 @@ def _update(
         journal_refusals(app, namespace, caller, _level(request)),
         app.records.writing(caller.writable(namespace), caller.user, allowed_levels(request)) as transaction,
     ):
-        if (before := transaction.previous_outcome(_NAME, request_id)) is not None:
+        if (before := transaction.outcomes.previous(_NAME, request_id)) is not None:
             return before
-        old = transaction.by_id(memory_id)
+        old = transaction.lookup.by_id(memory_id)
         if old is None or expired(old, app.clock()) or old.merged_into is not None:
             raise NotFound(f"Memory {request.id} not found.")
         if outranks(old, caller.origin):
@@ -84,10 +84,10 @@ def _update(
         words = caller.origin if one.content_hash != old.content_hash else None
         entry = entry_for(app, one, old, caller.user, words)
         new_text = "content" in asked.model_fields_set  # else it can only differ by a secret that was masked
-        kept = transaction.update(old, entry, "update", revive=False, keep=new_text)
+        kept = transaction.memories.update(old, entry, "update", revive=False, keep=new_text)
         notes += () if kept is None else (kept_note(kept),)
         outcome = Outcome(WriteStatus.UPDATED, str(memory_id), notes)
-        transaction.record_outcome(_NAME, request_id, outcome)
+        transaction.outcomes.record(_NAME, request_id, outcome)
     return outcome
 
 

@@ -86,7 +86,7 @@ class _Work:
             if one.merged_into is None and one.id not in self.rebuilt:
                 self._hide(one)
         for one in _from_there(self.writing, self.request, quarantined=True):
-            self.writing.put_away(one)
+            self.writing.withdrawals.put_away(one)
             self.undo["quarantined"].append(one.id)
             self.hidden.append(one.id)
         self._summaries()
@@ -97,7 +97,7 @@ class _Work:
     def _members_gone(self) -> dict[int, list[_Member]]:
         """Return what came from there and was removed by rule, by the summaries that still quote it."""
         found: dict[int, list[_Member]] = {}
-        for whole, number, note in self.writing.members_gone():
+        for whole, number, note in self.writing.summary_members.removed():
             at = datetime.fromisoformat(note["created_at"])
             here = _meets(self.request, note["came_from"], note["session_id"], note["author"], at)
             found.setdefault(whole, []).append(_Member(number, note, here=here))
@@ -105,12 +105,12 @@ class _Work:
 
     def _wholes(self) -> list[Memory]:
         ids = {one.merged_into or one.id for one in self.found.values()}
-        wholes = (self.writing.by_id(one) for one in sorted(ids))
-        return [one for one in wholes if one is not None and self.writing.archived(one.id)]
+        wholes = (self.writing.lookup.by_id(one) for one in sorted(ids))
+        return [one for one in wholes if one is not None and self.writing.lookup.archived(one.id)]
 
     def _rebuild(self, whole: Memory) -> None:
         """Let a memory say only what is left of its parts; without any it goes with the others."""
-        parts = self.writing.archived(whole.id)
+        parts = self.writing.lookup.archived(whole.id)
         gone = [one for one in parts if one.id in self.found]
         rest = [one for one in parts if one.id not in self.found]
         merged = merges.statements(whole, parts)
@@ -125,16 +125,16 @@ class _Work:
         elif whole.id not in self.found and merged and gone:
             self._hide(whole)
         for one in gone:
-            self.writing.put_away(one)
+            self.writing.withdrawals.put_away(one)
             self.undo["parts"].append([one.id, one.merged_into])
             self.hidden.append(one.id)
 
     def _write(self, whole: Memory, draft: Draft, members: Sequence[Memory], more: Sequence[Origin] = ()) -> None:
         """Write a memory anew, as the words of its members, and keep what it said where no answer shows it."""
-        copy = self.writing.archive(whole)
-        kept = self.writing.by_id(copy)
+        copy = self.writing.memories.archive(whole)
+        kept = self.writing.lookup.by_id(copy)
         if kept is not None:
-            self.writing.put_away(kept)
+            self.writing.withdrawals.put_away(kept)
         self.undo["copies"].append([whole.id, copy])
         one = prepare(self.app, clear(draft, OnSecret.REDACT), whole, self.made)
         if expired(whole, self.app.clock()) or whole.merged_into is not None:
@@ -147,17 +147,17 @@ class _Work:
         entry = replace(entry, said_by=stamp.said_by, came_from=stamp.came_from or None, review=review)
         trust = min(draft.trust, MOST_TRUST[stamp.said_by])
         entry = replace(entry, entities=tuple(named)[:MOST_NAMED], expires_at=whole.expires_at, trust=trust)
-        self.writing.update(whole, entry, "withdraw", revive=False, keep=False)
+        self.writing.memories.update(whole, entry, "withdraw", revive=False, keep=False)
         self.rebuilt.append(whole.id)
 
     def _summaries(self) -> None:
         """Take what was found out of what sums it up; a summary of nothing else goes too."""
-        anew = filter(None, map(self.writing.by_id, self.rebuilt))
+        anew = filter(None, map(self.writing.lookup.by_id, self.rebuilt))
         numbers = {one.superseded_by for one in (*self.found.values(), *anew) if one.superseded_by}
         numbers |= {whole for whole, some in self.gone.items() if any(one.here for one in some)}
-        found = [self.writing.by_id(one) for one in sorted(numbers)]
+        found = [self.writing.lookup.by_id(one) for one in sorted(numbers)]
         sessions = {one.session_id for one in self.found.values() if one.session_id}
-        found += [self.writing.by_key(session_key(one)) for one in sorted(sessions)]
+        found += [self.writing.lookup.by_key(session_key(one)) for one in sorted(sessions)]
         for whole in found:
             if whole is not None and whole.type in _MADE and whole.id not in self.found:
                 self._unquote(whole)
@@ -166,9 +166,9 @@ class _Work:
         """Take out of a summary the lines that quote only what was found; each member that is left is quoted."""
         first, *lines = whole.content.split("\n")
         gone = self.gone.get(whole.id, ())
-        members = [one for one in self.writing.replaced_by([whole.id]) if one.deleted_at is None]
+        members = [one for one in self.writing.withdrawals.replaced_by([whole.id]) if one.deleted_at is None]
         if whole.type in OF_SESSION and whole.session_id:
-            members = self.writing.from_origin(None, whole.session_id, None, (None, None))
+            members = self.writing.withdrawals.from_origin(None, whole.session_id, None, (None, None))
         bad = [quotable(one) for one in self.found.values()]
         bad_lines = {line for one in gone if one.here for line in one.note["lines"]}
         good = [quotable(one) for one in members]
@@ -201,25 +201,25 @@ class _Work:
         fields["content"] = "\n".join([heading(category, days), *_quoting(rest, members)])
         self._write(whole, Draft(**fields), members, [Origin(**one) for one in left])
         for member in (one for one in gone if one.here):
-            self.writing.drop_member(whole.id, member.number)
+            self.writing.summary_members.drop(whole.id, member.number)
             self.undo["members"].append([whole.id, member.note])
 
     def _hide(self, one: Memory) -> None:
         forgotten = one.deleted_at is not None
-        if self.writing.withdraw(one.id, forgotten=forgotten):
+        if self.writing.withdrawals.withdraw(one.id, forgotten=forgotten):
             self.undo["forgotten" if forgotten else "hidden"].append(one.id)
             self.hidden.append(one.id)
 
     def _bring_back(self) -> None:
         """Let what gave way to something that is hidden now be current, or give way to what that gave way to."""
         gone = set(self.hidden)
-        for one in self.writing.replaced_by(gone):
+        for one in self.writing.withdrawals.replaced_by(gone):
             by, seen = one.superseded_by, set()
             while by in gone and by not in seen:
                 seen.add(by)
-                later = self.writing.by_id(by)
+                later = self.writing.lookup.by_id(by)
                 by = later.superseded_by if later is not None else None
-            self.writing.set_link(one, by)
+            self.writing.withdrawals.set_link(one, by)
             self.undo["links"].append([one.id, one.superseded_by])
             if by is None and one.id not in gone:
                 self.current.append(one.id)
@@ -231,35 +231,35 @@ class _Work:
         """
         request = self.request
         passed = [number for some in self.gone.values() for one in some if one.here for number in one.note["facts"]]
-        alone = self.writing.facts_by_id(passed)
+        alone = self.writing.facts.by_ids(passed)
         if request.session_id is None:
-            stated = self.writing.facts_stated(request.source, request.author, (request.since, request.until))
+            stated = self.writing.facts.from_origin(request.source, request.author, (request.since, request.until))
             alone += [one for one in stated if request.source is None or is_from(one.came_from or "", request.source)]
-        gone = {one.id: one for one in (*self.writing.facts_of(self.hidden), *alone)}
+        gone = {one.id: one for one in (*self.writing.facts.of_memories(self.hidden), *alone)}
         for one in gone.values():
-            for old in self.writing.ended_by(one):
+            for old in self.writing.facts.ended_by(one):
                 if old.id not in gone:
                     self.undo["ends"].append([old.id, one.valid_from.isoformat()])
-                    self.writing.set_end(old.id, self._end_after(one, gone))
+                    self.writing.facts.set_end(old.id, self._end_after(one, gone))
         for one in alone:
-            self.writing.withdraw_fact(one)
+            self.writing.facts.withdraw(one)
             self.undo["facts"].append(one.id)
 
     def _texts(self) -> None:
         """Take out of the sessions what they keep of what came from there, or was made of it, and became no memory."""
         rows = set()
-        for one in self.writing.noted_texts():
+        for one in self.writing.session_texts.noted():
             came_from = str((one.draft or {}).get("came_from") or "")
             if _meets(self.request, came_from, one.session_id, one.owner.removeprefix("user:"), one.at):
                 self.undo["texts"].append([one.session, one.number, one.summary, one.draft])
-                self.writing.write_texts(one.session, one.number, "", None)
+                self.writing.session_texts.write(one.session, one.number, "", None)
                 rows.add(one.session)
-        self.writing.forget_words(self.hidden, rows)
+        self.writing.session_texts.forget_words(self.hidden, rows)
 
     def _end_after(self, one: Fact, gone: Mapping[int, Fact]) -> datetime | None:
         """Return when the first fact that is left begins, of those that follow one that is hidden."""
         while one.valid_to is not None:
-            later = self.writing.facts_about(one.subject, one.predicate, one.valid_to)
+            later = self.writing.facts.about(one.subject, one.predicate, one.valid_to)
             following = [each for each in later if each.valid_from == one.valid_to]
             if any(each.id not in gone for each in following):
                 return one.valid_to
@@ -277,7 +277,7 @@ def withdraw(app: App, request: Withdraw, caller: Caller, *, request_id: str = "
     and levels that the request lets in, are looked at.
     """
     del request_id  # a second withdrawal finds nothing more
-    spaces = app.records.existing_namespaces(caller.writable_namespaces())
+    spaces = app.records.namespaces.existing(caller.writable_namespaces())
     levels = allowed_levels(request)
 
     def write(made: Embeddings) -> Withdrawn:
@@ -288,10 +288,11 @@ def withdraw(app: App, request: Withdraw, caller: Caller, *, request_id: str = "
                 one.run()
                 if any(one.undo.values()):
                     touched = [str(each.sensitivity) for each in one.found.values()]
-                    numbers.append(one.writing.note_withdrawal(one.undo, touched))
+                    numbers.append(one.writing.withdrawals.note(one.undo, touched))
             nearest: tuple[str, ...] = ()
             if request.source is not None and not any(one.undo[name] for one in works for name in one.undo):
-                nearest = _nearest(request.source, [place for one in works for place in one.writing.sources()])
+                places = [place for work in works for place in work.writing.withdrawals.sources()]
+                nearest = _nearest(request.source, places)
             return replace(_answer(works, numbers, applied=request.apply), nearest=nearest)
 
     answer = _with_embeddings(app, write)
@@ -306,16 +307,16 @@ def undo_withdrawal(app: App, request: UndoWithdrawal, caller: Caller, *, reques
     """
     del request_id
     number = parse_id(request.id)
-    spaces = app.records.existing_namespaces(caller.writable_namespaces())
+    spaces = app.records.namespaces.existing(caller.writable_namespaces())
 
     def write(made: Embeddings) -> Withdrawn:
         with app.records.importing(spaces, caller.user, allowed_levels(request)) as writings:
             for writing in writings.values():
-                undo = writing.undo_of(number) if number else None
+                undo = writing.withdrawals.undo_of(number) if number else None
                 if undo is not None and number:
                     if (back := undo.get(_BACK)) is None:
                         back = _undone(app, writing, undo, caller, made)
-                        writing.note_undone(number, {name: [] for name in undo} | {_BACK: back})
+                        writing.withdrawals.note_undone(number, {name: [] for name in undo} | {_BACK: back})
                     hidden, rebuilt = map(tuple, back)
                     return Withdrawn(request.id, True, hidden, rebuilt, (), undone=True)
         raise NotFound(f"Withdrawal {request.id} not found.")
@@ -332,7 +333,7 @@ def _found(writing: Writing, request: Withdraw) -> dict[int, Memory]:
 def _from_there(writing: Writing, request: Withdraw, *, quarantined: bool = False) -> list[Memory]:
     times, source = (request.since, request.until), request.source
     named = (source, request.session_id, request.author, times)
-    found = writing.from_origin(*named, quarantined=quarantined, forgotten=True)
+    found = writing.withdrawals.from_origin(*named, quarantined=quarantined, forgotten=True)
     return [one for one in found if source is None or is_from(one.came_from or "", source)]
 
 
@@ -370,7 +371,7 @@ def _undone(
     """Write everything back as the withdrawal found it; return what is in sight again, and what has its old text."""
     rebuilt, hidden = [], []
     for whole_id, copy_id in undo["copies"]:
-        whole, copy = writing.by_id(whole_id), writing.by_id(copy_id)
+        whole, copy = writing.lookup.by_id(whole_id), writing.lookup.by_id(copy_id)
         if whole is None or copy is None:
             continue
         one = prepare(app, clear(draft_of(copy), OnSecret.REDACT), whole, made)
@@ -380,36 +381,36 @@ def _undone(
         stamp = copy.stamp
         entry = replace(entry, said_by=stamp.said_by, came_from=stamp.came_from or None, review=copy.review)
         entry = replace(entry, entities=copy.entities, expires_at=copy.expires_at)
-        writing.update(whole, entry, "restore", revive=False, keep=False)
-        writing.delete(copy_id)
+        writing.memories.update(whole, entry, "restore", revive=False, keep=False)
+        writing.memories.delete(copy_id)
         rebuilt.append(whole_id)
     for memory_id, whole_id in undo["parts"]:
-        if (one_part := writing.by_id(memory_id)) is not None:
-            writing.set_part_of(one_part, whole_id)
+        if (one_part := writing.lookup.by_id(memory_id)) is not None:
+            writing.withdrawals.set_part_of(one_part, whole_id)
     for memory_id in undo["hidden"]:
-        if (old := writing.by_id(memory_id)) is not None and old.deleted_at is not None:
+        if (old := writing.lookup.by_id(memory_id)) is not None and old.deleted_at is not None:
             back = prepare(app, clear(draft_of(old), OnSecret.REDACT), old, made)
             entry = replace(entry_for(app, back, old, caller.user), expires_at=old.expires_at)
-            writing.update(old, entry, "restore", keep=False)
+            writing.memories.update(old, entry, "restore", keep=False)
             if old.superseded_by is not None:
-                writing.set_link(old, old.superseded_by)
+                writing.withdrawals.set_link(old, old.superseded_by)
             hidden.append(memory_id)
     for memory_id in undo.get("forgotten", ()):
-        if (old := writing.by_id(memory_id)) is not None and old.deleted_at is not None:
-            writing.leave_forgotten(old)
+        if (old := writing.lookup.by_id(memory_id)) is not None and old.deleted_at is not None:
+            writing.withdrawals.leave_forgotten(old)
     for memory_id in undo.get("quarantined", ()):
-        writing.quarantine(memory_id, back=True)
+        writing.memories.quarantine(memory_id, back=True)
     for memory_id, by in undo["links"]:
-        if (old := writing.by_id(memory_id)) is not None:
-            writing.set_link(old, by)
+        if (old := writing.lookup.by_id(memory_id)) is not None:
+            writing.withdrawals.set_link(old, by)
     for fact_id, at in undo.get("ends", ()):
-        writing.set_end(fact_id, datetime.fromisoformat(at))
-    for fact in writing.facts_by_id(undo.get("facts", ())):
-        writing.withdraw_fact(fact, back=True)
+        writing.facts.set_end(fact_id, datetime.fromisoformat(at))
+    for fact in writing.facts.by_ids(undo.get("facts", ())):
+        writing.facts.withdraw(fact, back=True)
     for whole_id, note in undo.get("members", ()):
-        writing.note_member(whole_id, note)
+        writing.summary_members.note(whole_id, note)
     for session, number, summary, draft in undo.get("texts", ()):
-        writing.write_texts(session, number, summary, draft)
+        writing.session_texts.write(session, number, summary, draft)
     return hidden, rebuilt
 
 

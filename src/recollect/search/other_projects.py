@@ -26,7 +26,7 @@ def other_projects(app: App, caller: Caller, scope: Scope | None = None) -> tupl
     if scope not in (None, Scope.PROJECT):
         return ()
     own = caller.namespace(Scope.PROJECT)
-    others = (one for one in app.records.project_namespaces(caller.team) if one != own)
+    others = (one for one in app.records.namespaces.of_team(caller.team) if one != own)
     return tuple(one for one in others if caller.elsewhere.role_in(project_of(one)) is not None)
 
 
@@ -49,7 +49,9 @@ def note_of_hits(app: App, query: Query, view: View, caller: Caller) -> tuple[st
     if not others:
         return ()
     if len(others) > _MOST_PROJECTS:
-        largest = app.records.counts(view.model_copy(update={"namespaces": others})).most_common(_MOST_PROJECTS)
+        largest = app.records.namespaces.counts(view.model_copy(update={"namespaces": others})).most_common(
+            _MOST_PROJECTS
+        )
         others = tuple(namespace for namespace, _ in largest)
     wide = query.model_copy(update={"limit": _LOOKED_AT, "max_tokens": None})
     hits = ranking_of(app, wide, view.model_copy(update={"namespaces": others})).hits
@@ -60,7 +62,9 @@ def note_of_hits(app: App, query: Query, view: View, caller: Caller) -> tuple[st
 def note_of_counts(app: App, view: View, caller: Caller, scope: Scope | None) -> tuple[str, ...]:
     """Say how many memories of which other projects such a view sees."""
     others = other_projects(app, caller, scope)
-    return _note(caller, app.records.counts(view.model_copy(update={"namespaces": others}))) if others else ()
+    return (
+        _note(caller, app.records.namespaces.counts(view.model_copy(update={"namespaces": others}))) if others else ()
+    )
 
 
 def counts_of(app: App, projects: Sequence[str], caller: Caller) -> dict[str, int]:
@@ -68,7 +72,7 @@ def counts_of(app: App, projects: Sequence[str], caller: Caller) -> dict[str, in
     if not projects:
         return {}
     others = tuple(one for one in other_projects(app, caller) if project_of(one) in projects)
-    counts = app.records.counts(View(namespaces=others, now=app.clock())) if others else {}
+    counts = app.records.namespaces.counts(View(namespaces=others, now=app.clock())) if others else {}
     return {project_of(namespace): count for namespace, count in counts.items()}
 
 

@@ -24,7 +24,7 @@ def view_of(app: App, filters: Filters, caller: Caller) -> View:
     What a summary was made of is seen too; recall puts it below the summary.
     """
     return View(
-        namespaces=app.records.existing_namespaces(caller.namespaces(filters.scope)),
+        namespaces=app.records.namespaces.existing(caller.namespaces(filters.scope)),
         now=app.clock().astimezone(caller.calendar_zone),
         sensitivities=levels_of(filters, caller),
         superseded=filters.superseded,
@@ -35,7 +35,7 @@ def view_of(app: App, filters: Filters, caller: Caller) -> View:
 
 def unfiltered(app: App, request: Levels, caller: Caller, scope: Scope | None = None) -> View:
     """Return what an unfiltered read may see, superseded memories included."""
-    namespaces = app.records.existing_namespaces(caller.namespaces(scope))
+    namespaces = app.records.namespaces.existing(caller.namespaces(scope))
     return View(namespaces=namespaces, now=app.clock(), sensitivities=levels_of(request, caller), superseded=True)
 
 

@@ -249,7 +249,7 @@ def _replace_drafts(context: Context[UseTool], output: str) -> None:
     if said_now:
         with app.records.writing(context.caller.writable(new.namespace), context.caller.user) as transaction:
             for one in sorted(said_now):
-                transaction.supersede(one, by=number)
+                transaction.memories.supersede(one, by=number)
         app.run_later(app.vectors.sync)
 
 

@@ -200,7 +200,7 @@ def _old(app: App, caller: Caller, settings: LifecycleSettings) -> list[Memory]:
         if memory.updated_at < before and memory.type is not ObservationType.COMPRESSED_SUMMARY
     ]
     ids = [memory.id for memory in sorted(ripe, key=lambda one: (one.updated_at, one.id))[-_LOOKED_AT:]]
-    view = View(namespaces=app.records.existing_namespaces([namespace]), now=now)
+    view = View(namespaces=app.records.namespaces.existing([namespace]), now=now)
     return list(app.records.load(ids, view).values())
 
 

@@ -122,23 +122,23 @@ def consolidate(app: App, caller: Caller, settings: LifecycleSettings) -> Faded:
     days = app.records.consolidation.session_days(namespace)
     if (today := app.clock().date()) not in days:
         with app.records.writing(namespace, caller.user) as transaction:
-            days = transaction.note_session_day(today)
+            days = transaction.consolidation.note_session_day(today)
     known = app.records.consolidation.aging(namespace, settings.fading)
     due = _due(app, known, decay, days)
     changed = hidden = 0
     for batch in _batches([one.id for one, done in due if done.importance != one.importance], _BATCH):
         with app.records.writing(namespace, caller.user) as transaction:
-            found = _due(app, transaction.aging(batch), decay, days)
-            transaction.consolidate([(one, done.importance, done.mark) for one, done in found])
+            found = _due(app, transaction.consolidation.aging(batch), decay, days)
+            transaction.consolidation.consolidate([(one, done.importance, done.mark) for one, done in found])
             changed += len(found)
     captured = known if settings.fading == CAPTURED else app.records.consolidation.aging(namespace, CAPTURED)
     beyond = _beyond(captured, settings.max_captured)
     going = dict.fromkeys([one.id for one, done in due if done.evicted] + beyond)
     for batch in _batches(list(going)[:_MOST_EVICTED], _EVICTED):
         with app.records.writing(namespace, caller.user) as transaction:
-            found = _due(app, transaction.aging(batch), decay, days)
+            found = _due(app, transaction.consolidation.aging(batch), decay, days)
             unused = {one.id for one, done in found if done.evicted}
-            hidden += sum(transaction.hide(one, _EVICT) for one in batch if one in unused or one in beyond)
+            hidden += sum(transaction.memories.hide(one, _EVICT) for one in batch if one in unused or one in beyond)
     if hidden:
         app.run_later(app.vectors.sync)
         app.run_later(app.text.purge_deleted)

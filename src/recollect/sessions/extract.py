@@ -106,7 +106,7 @@ def extract_memories(app: App, request: ExtractMemories, caller: Caller, *, requ
     why = ""
     for place, part in zip(count(1), _parts(request.messages)):
         digest = hashlib.sha256(json.dumps(part, ensure_ascii=False).encode()).hexdigest()
-        if app.records.previous_outcome([namespace], caller.user, _NAME, digest) is not None:
+        if app.records.outcomes.previous([namespace], caller.user, _NAME, digest) is not None:
             known += 1
             continue
         try:
@@ -129,7 +129,7 @@ def extract_memories(app: App, request: ExtractMemories, caller: Caller, *, requ
             except (InvalidInput, SecretFound) as error:
                 problems.append(Problem(f"candidate {number} of part {place}", str(error)))
         with app.records.writing(namespace, caller.user) as transaction:
-            transaction.record_outcome(_NAME, digest, Outcome(WriteStatus.STORED, _NO_MEMORY))
+            transaction.outcomes.record(_NAME, digest, Outcome(WriteStatus.STORED, _NO_MEMORY))
         read += 1
     new = done.count("new")
     counts = {"new": new, "updated": len(done) - new, "left_out": len(problems), "parts": read, "known": known}

@@ -153,7 +153,7 @@ def _approve(app: App, memory_id: int, caller: Caller) -> None:
     memory = app.records.load([memory_id], unfiltered(app, ReadAccess(), caller)).get(memory_id)
     if memory is not None and memory.is_draft:
         with app.records.writing(caller.writable(memory.namespace), caller.user) as transaction:
-            transaction.stop_fading(memory_id)
+            transaction.consolidation.stop_fading(memory_id)
 
 
 def _keep(app: App, session: Session, observation: Observation, caller: Caller, request_id: str) -> Noted:

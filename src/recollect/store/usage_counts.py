@@ -51,7 +51,7 @@ class UsageCounts:
         try:
             for (accessed, recalled), ids in alike.items():
                 latest = max(uses[memory_id].at for memory_id in ids)
-                self._records.touch(ids, latest, accessed=accessed, recalled=recalled)
+                self._records.usage.add(ids, latest, accessed=accessed, recalled=recalled)
                 for memory_id in ids:
                     del uses[memory_id]
         finally:

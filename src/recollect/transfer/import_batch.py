@@ -88,10 +88,10 @@ class _Batch:
         with self._importing(*(cleared.value.sensitivity for _, _, cleared in checked)) as namespaces:
             for place, namespace, cleared in checked:
                 writing, fact = namespaces[namespace], cleared.value
-                source = writing.by_id(parse_id(fact.memory_id) or 0) if fact.memory_id is not None else None
+                source = writing.lookup.by_id(parse_id(fact.memory_id) or 0) if fact.memory_id is not None else None
                 if fact.memory_id is not None and source is None:
                     self.report.fail(place, fact.origin, "The memory that states this fact is not there.")
-                elif writing.import_fact(self._fact_entry(cleared, source), cleared):
+                elif writing.facts.insert_imported(self._fact_entry(cleared, source), cleared):
                     self.report.outcomes[place] = "facts"
             self._as_first_told(namespaces, [place for place, _, _ in checked])
 
@@ -100,7 +100,7 @@ class _Batch:
         if not links:
             return
         with self._importing() as namespaces:
-            refused = [one for one in links if not any(writing.link(one) for writing in namespaces.values())]
+            refused = [one for one in links if not any(writing.imports.link(one) for writing in namespaces.values())]
         why = "It cannot give way to the memory that the file names; it stays out of recall until it is restored."
         self.report.problems += [Problem(one.where, why) for one in refused]
 
@@ -111,12 +111,12 @@ class _Batch:
         namespace = self._caller.namespace(self._request.scope or Scope.PROJECT)
         levels = levels_with(self._request)
         with self._app.records.writing(self._caller.writable(namespace), self._caller.user, levels) as transaction:
-            found = transaction.keys_with_prefixes(one.prefix for one in files)
+            found = transaction.lookup.keys_with_prefixes(one.prefix for one in files)
             gone = [sorted(found[one.prefix].keys() - one.keys) for one in files]
             if hides := self._request.in_step and not self._request.dry_run:
                 for one, keys in zip(files, gone, strict=True):
                     for key in keys:
-                        transaction.hide(found[one.prefix][key])
+                        transaction.memories.hide(found[one.prefix][key])
         for one, keys in zip(files, gone, strict=True):
             self._tell_gone(one, {key: found[one.prefix][key] for key in keys}, hidden=hides)
 
@@ -134,12 +134,12 @@ class _Batch:
         if self.report.refusals:
             with self._importing() as namespaces:
                 for namespace, field, kinds, level in self.report.refusals:
-                    namespaces[namespace].refuse(field, kinds, level)
+                    namespaces[namespace].journal.refuse(field, kinds, level)
 
     def end(self) -> None:
         """Keep to the store's size, and let the vector index know."""
         if self._app.retention_rules.max_memories:
-            for namespace in self._app.records.existing_namespaces(self._caller.writable_namespaces()):
+            for namespace in self._app.records.namespaces.existing(self._caller.writable_namespaces()):
                 levels = levels_with(self._request)
                 with self._app.records.writing(namespace, self._caller.user, levels) as transaction:
                     evict_surplus(self._app, transaction, 0)
@@ -194,11 +194,11 @@ class _Batch:
         if not (key and places):
             return
         writing, part = next(iter(namespaces.values())), f"{key} {places[0]}\n{asked}"
-        if before := writing.previous_outcome(_NAME, part):
+        if before := writing.outcomes.previous(_NAME, part):
             self.report.outcomes |= {int(place): outcome for place, outcome in json.loads(before.notes[0]).items()}
             return
         told = {place: self.report.outcomes[place] for place in places if place in self.report.outcomes}
-        writing.record_outcome(_NAME, part, Outcome(WriteStatus.STORED, str(places[0] + 1), (json.dumps(told),)))
+        writing.outcomes.record(_NAME, part, Outcome(WriteStatus.STORED, str(places[0] + 1), (json.dumps(told),)))
 
     def _importing(self, *named: Sensitivity | None) -> AbstractContextManager[Mapping[str, Writing]]:
         """Open one transaction on all namespaces that the caller may write, for the levels let in and those `named`."""

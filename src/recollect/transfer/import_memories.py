@@ -67,7 +67,7 @@ class NamespaceImport:
         """Read what is there of these as it is now; what is known of others stays known."""
         wanted = list(some)
         keys = {key for one in wanted for key in (one.record.key, one.former_key) if key}
-        found = self.writing.find(
+        found = self.writing.lookup.by_keys_or_hashes(
             keys, {text for one in wanted for text in (one.content_hash, one.former_hash) if text}
         )
         self.stored.update((one.id, one) for one in found)
@@ -129,7 +129,7 @@ class NamespaceImport:
             self.report.problems += [] if _same_text(one, old) else [Problem(record.origin, why)]
             return
         entry = self._entry(one, old).entry
-        self.writing.update(old, entry, "update", revive=passed)
+        self.writing.memories.update(old, entry, "update", revive=passed)
         self._load([one])
         self.report.outcomes[one.place] = "updated"
         self._note_waiting(one, entry.review)
@@ -140,7 +140,7 @@ class NamespaceImport:
         same_source = old.stamp.source == origin_of(one.record).source
         approved = one.record.review == APPROVED and old.unapproved and same_source and not hidden
         if approved and not self.dry:
-            self.writing.decide(old, APPROVED)
+            self.writing.reviews.decide(old, APPROVED)
         self.report.outcomes[one.place] = "updated" if approved else "unchanged"
         self._note_waiting(one, APPROVED if approved or hidden else old.review)
 
@@ -153,7 +153,7 @@ class NamespaceImport:
         if not waiting:
             return
         entries = [self._entry(one, None) for one in waiting]
-        ids = self.writing.insert_many(entries)
+        ids = self.writing.imports.insert(entries)
         for one, entry in zip(waiting, entries, strict=True):
             self._note_waiting(one, entry.entry.review)
         self.report.outcomes |= dict.fromkeys((one.place for one in waiting), "new")

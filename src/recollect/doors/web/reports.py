@@ -35,7 +35,7 @@ def places(visit: Visit) -> list[dict[str, str]]:
     teams = visit.asker.principal.known_teams if visit.team_server else (visit.place.get("team", "local"),)
     for team in teams:
         found += [{"team": team, "project": ""}] if visit.team_server else []
-        for namespace in visit.app.records.project_namespaces(team):
+        for namespace in visit.app.records.namespaces.of_team(team):
             project = namespace.partition("/")[2]
             if not visit.team_server or _may_read(visit.asker.principal, team, project):
                 found.append({"team": team, "project": project})

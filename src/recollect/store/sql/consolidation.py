@@ -92,18 +92,22 @@ def _decided(kinds: Sequence[str]) -> ColumnElement[bool]:
     return exists().where(label.c.memory_id == memory.c.id, label.c.kind.in_(kinds)).correlate(memory)
 
 
-class ConsolidationWriting(Transaction):
-    """The part of `Writing` that writes importance and marks."""
+@dataclass(frozen=True, slots=True)
+class ConsolidationWriting:
+    """Writes importance and marks in one open transaction."""
+
+    _transaction: Transaction
 
     def aging(self, ids: Collection[int]) -> list[AgingMemory]:
         """Return those of these memories that are in sight, in the order of their ids."""
-        here = (memory.c.namespace_id == self._known_id) & of_levels(memory.c.sensitivity, self._levels)
-        return [_aging(row) for row in select_in(self._connection, _AGING.where(here), memory.c.id, sorted(ids))]
+        mine = _AGING.where(self._transaction.here(away=False))
+        return [_aging(row) for row in select_in(self._transaction.connection, mine, memory.c.id, sorted(ids))]
 
     def note_session_day(self, day: date) -> tuple[date, ...]:
         """Note that a session of the project ended on a day; return these days, in order."""
-        days = tuple(sorted({*_days(self._connection, self._namespace_id), day}))[-_MOST_DAYS:]
-        store_metadata.write(self._connection, {f"{_DAYS}{self._namespace_id}": ",".join(map(str, days))})
+        own = self._transaction
+        days = tuple(sorted({*_days(own.connection, own.namespace_id), day}))[-_MOST_DAYS:]
+        store_metadata.write(own.connection, {f"{_DAYS}{own.namespace_id}": ",".join(map(str, days))})
         return days
 
     def stop_fading(self, memory_id: int) -> None:
@@ -111,34 +115,36 @@ class ConsolidationWriting(Transaction):
 
         It is no draft any more, either, unless it came from outside or waits for a decision of its own.
         """
+        own = self._transaction
         mine = (memory.c.id == memory_id) & memory.c.source.in_([str(one) for one in CAPTURED])
         row = select(memory.c.id, literal(_KEPT), literal(0), literal("")).where(mine)
         new = row.where(~exists().where(label.c.memory_id == memory_id, label.c.kind == _KEPT))
-        self._connection.execute(insert(label).from_select(["memory_id", "kind", "position", "value"], new))
-        self._connection.execute(update(memory).where(mine, memory.c.ttl_days.is_(None)).values(expires_at=None))
+        own.execute(insert(label).from_select(["memory_id", "kind", "position", "value"], new))
+        own.execute(update(memory).where(mine, memory.c.ttl_days.is_(None)).values(expires_at=None))
         found = select(memory.c.source, memory.c.trust, memory.c.said_by, memory.c.review, level_of(memory))
-        old = self._connection.execute(found.where(mine)).first()
+        old = own.execute(found.where(mine)).first()
         if old is None or old.review is not None:
             return
         said_by = SaidBy(old.said_by) if old.said_by else before_stamps(Source(old.source), old.trust)
         if authority(said_by) is not Authority.OUTSIDE:
-            self._connection.execute(update(memory).where(mine).values(review=APPROVED))
-            self._journal("review", (memory_id, old[-1], {"review": APPROVED}))
+            own.execute(update(memory).where(mine).values(review=APPROVED))
+            own.journal("review", (memory_id, old[-1], {"review": APPROVED}))
 
     def consolidate(self, changes: Sequence[tuple[AgingMemory, float, Mark]]) -> None:
         """Write another importance and mark of memories; their `updated_at` stays, or fading would make them new."""
+        own = self._transaction
         if not changes:
             return
-        self._connection.execute(_WEIGH, [{"this": one.id, "new": importance} for one, importance, _ in changes])
-        put = self._dialect.insert(consolidation)
+        own.execute(_WEIGH, [{"this": one.id, "new": importance} for one, importance, _ in changes])
+        put = own.dialect.insert(consolidation)
         marks = {name: put.excluded[name] for name in ("at", "accesses")}
         rows = [{"memory_id": one.id, "at": mark.at, "accesses": mark.accesses} for one, _, mark in changes]
-        self._connection.execute(put.on_conflict_do_update(index_elements=["memory_id"], set_=marks), rows)
+        own.execute(put.on_conflict_do_update(index_elements=["memory_id"], set_=marks), rows)
         lines = (
             (one.id, one.sensitivity, {"fields": ["importance"], "importance": [one.importance, importance]})
             for one, importance, _ in changes
         )
-        self._journal("consolidate", *lines)
+        own.journal("consolidate", *lines)
 
 
 def _days(connection: Connection, namespace_id: int) -> tuple[date, ...]:

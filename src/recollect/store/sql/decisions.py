@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from sqlalchemy import delete, insert, update
 
 from recollect.domain.enums import Standing
@@ -12,27 +14,32 @@ from recollect.store.sql.transaction import Transaction
 from recollect.store.sql.visibility import APART, STANDING
 
 
-class DecisionWriting(Transaction):
-    """The part of `Writing` that writes down what somebody decided about a memory."""
+@dataclass(frozen=True, slots=True)
+class DecisionWriting:
+    """Writes what somebody decided about a memory, in one open transaction."""
+
+    _transaction: Transaction
 
     def set_standing(self, old: Memory, standing: Standing | None) -> None:
         """Note that somebody pinned or buried a memory, or neither any more; what is pinned has no end."""
+        own = self._transaction
         mine = (label.c.memory_id == old.id) & (label.c.kind == STANDING)
-        self._connection.execute(delete(label).where(mine))
+        own.execute(delete(label).where(mine))
         if standing is not None:
-            self._connection.execute(insert(label).values(standing_of(old.id, standing)))
+            own.execute(insert(label).values(standing_of(old.id, standing)))
         ends = [] if standing is not Standing.PINNED or old.expires_at is None else ["expires_at", "ttl_days"]
         if ends:
-            self._connection.execute(update(memory).where(memory.c.id == old.id).values(dict.fromkeys(ends)))
+            own.execute(update(memory).where(memory.c.id == old.id).values(dict.fromkeys(ends)))
         told = {"fields": [*ends, "standing"], "standing": str(standing or "")}
-        self._journal("update", (old.id, old.sensitivity, told))
+        own.journal("update", (old.id, old.sensitivity, told))
 
     def tell_apart(self, old: Memory, other: int, *, undo: bool) -> None:
         """Note that a memory is no duplicate of another one, or with `undo` that it may be."""
+        own = self._transaction
         mine = (label.c.memory_id == old.id) & (label.c.kind == APART) & (label.c.value == str(other))
-        self._connection.execute(delete(label).where(mine))
+        own.execute(delete(label).where(mine))
         if not undo:
             row = {"memory_id": old.id, "kind": APART, "position": other, "value": str(other)}
-            self._connection.execute(insert(label).values(row))
+            own.execute(insert(label).values(row))
         told = {"fields": ["apart"], "apart": "" if undo else str(other)}
-        self._journal("update", (old.id, old.sensitivity, told))
+        own.journal("update", (old.id, old.sensitivity, told))

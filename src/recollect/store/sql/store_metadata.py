@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 
 from sqlalchemy import Connection, delete, select
 
 from recollect.store.sql import tables
+from recollect.store.sql.database import Database
 from recollect.store.sql.statements import insert_all, once
 
 MODEL = ("model", "revision", "dimensions")
@@ -18,6 +20,23 @@ SHADOW = "shadow."
 """What the names of the stamps of a generation under construction begin with."""
 
 _ALL = select(tables.store_metadata.c.name, tables.store_metadata.c.value)
+
+
+@dataclass(frozen=True, slots=True)
+class Stamps:
+    """What the store knows of itself, by name."""
+
+    _database: Database
+
+    def get(self, name: str) -> str | None:
+        """Return what the store knows of itself under `name`."""
+        with self._database.reading() as connection:
+            return read(connection).get(name)
+
+    def set(self, values: Mapping[str, str]) -> None:
+        """Write several stamps at once."""
+        with self._database.exclusive() as connection:
+            write(connection, values)
 
 
 def read(connection: Connection) -> dict[str, str]:
