@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from recollect.engines.chunks import spans_of
 from recollect.engines.embedder import Embedder
-from recollect.memory.embed import spans_of
 from session_players import Injected, Played, Stored
 from session_sets import PLANTED, Ask, Event, Place, SessionSet
 

@@ -17,6 +17,7 @@ from recollect.app import App, Capabilities, RetentionRules
 from recollect.domain.results import Check
 from recollect.engines.background import BackgroundExecutor
 from recollect.engines.chat import open_chat
+from recollect.engines.chunks import chunks_of
 from recollect.engines.cross_encoder import CrossEncoderRerank, open_rerank
 from recollect.engines.describe import ChatDescribe
 from recollect.engines.embedder import Embedder
@@ -25,7 +26,7 @@ from recollect.engines.fusion import FUSION, LearnedFusion
 from recollect.engines.late_interaction import similarity
 from recollect.engines.reconcile import ChatReconcile
 from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable
-from recollect.memory.embed import chunks_of, embed_pending, stamps_of
+from recollect.memory.embed import embed_pending, stamps_of
 from recollect.settings import Settings
 from recollect.store import backup as store_backup
 from recollect.store import kept_files, relocation

@@ -16,8 +16,9 @@ from sqlalchemy.exc import IntegrityError
 from callers import own
 from entries import DIMENSIONS, direction, make_entry
 from recollect.domain.enums import Concept, FactType, ObservationType, Scope, Sensitivity, Source
+from recollect.engines.chunks import Chunk
 from recollect.errors import NotFound
-from recollect.store.entries import Chunk, UnembeddedMemory
+from recollect.store.entries import UnembeddedMemory
 from recollect.store.sql import tables
 from recollect.store.vectors.exact import vectors_of
 

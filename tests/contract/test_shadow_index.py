@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from entries import direction, make_entry
+from recollect.engines.chunks import Chunk
 from recollect.engines.late_interaction import similarity
-from recollect.store.entries import Chunk, UnembeddedMemory
+from recollect.store.entries import UnembeddedMemory
 from recollect.store.vectors.chroma import ChromaIndex
 from recollect.store.vectors.exact import vectors_of
 from recollect.store.vectors.shadow_index import ShadowIndex

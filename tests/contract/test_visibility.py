@@ -76,16 +76,14 @@ def test_a_text_that_is_away_leaves_no_copy(store: Any) -> None:
     """Written over, a memory in quarantine or withdrawn keeps no copy of its text, and one that was kept stays away."""
     ids = [store.add(f"Pier {number}") for number in range(2)]
     with store.records.writing(HERE, "ada", tuple(Sensitivity)) as transaction:
-        for memory_id, away in zip(ids, (transaction.quarantine, transaction.withdraw), strict=True):
+        for memory_id, away in zip(
+            ids, (transaction.memories.quarantine, transaction.withdrawals.withdraw), strict=True
+        ):
             kept = transaction.memories.archive(transaction.lookup.by_id(memory_id))
             transaction.memories.quarantine(kept)
             away(memory_id)
-            assert (
-                transaction.memories.update(
-                    transaction.lookup.by_id(memory_id), make_entry(f"Quay {memory_id}"), "update"
-                )
-                is None
-            )
+            old, quay = transaction.lookup.by_id(memory_id), make_entry(f"Quay {memory_id}")
+            assert transaction.memories.update(old, quay, "update") is None
             stricter = make_entry(f"Dock {memory_id}", sensitivity=Sensitivity.SECRET)
             transaction.memories.update(transaction.lookup.by_id(memory_id), stricter, "update", keep=False)
             assert [one.id for one in transaction.lookup.archived(memory_id)] == [kept]

@@ -11,8 +11,8 @@ import pytest
 
 from callers import ADA
 from recollect import App, Draft, reindex, remember
+from recollect.engines.chunks import chunks_of
 from recollect.engines.embedder import Embedder, TokenEmbeddings
-from recollect.memory.embed import chunks_of
 from text_vectors import vectors
 
 pytestmark = pytest.mark.slow

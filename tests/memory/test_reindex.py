@@ -14,8 +14,8 @@ from sqlalchemy.exc import IntegrityError
 
 from callers import ADA
 from recollect import App, Draft, Forget, Get, Query, Settings, forget, get_memory, recall, reindex, remember
+from recollect.engines.chunks import chunks_of
 from recollect.errors import ModelMismatch, ModelUnusable
-from recollect.memory.embed import chunks_of
 from recollect.store.sql import tables
 from second_model import ID, NAME, second_model
 from stores import open_app

@@ -28,7 +28,7 @@ from recollect.sessions.pipeline import Stage
 from recollect.sessions.session_state import Context
 from recollect.store import integrity
 from recollect.store.sql.database import Database, open_server
-from recollect.store.sql.records import Records
+from recollect.store.sql.embeddings import Embeddings
 from recollect.store.vectors import chroma, outbox, vector_search
 from recollect.store.vectors.chroma import ChromaServer
 from recollect.store.vectors.index import IndexAway, IndexBroken
@@ -185,16 +185,16 @@ def test_replicas_share_what_waits_for_the_model(replica: Callable[[], App], mon
     cold = replace(one, embedder=Cold(one.embedder))
     made = {add(cold, f"{SAID} {number}") for number in range(7)}
     both, done = threading.Barrier(2), dict[int, list[int]]()
-    store_vectors = Records.store_vectors
+    store = Embeddings.store
 
-    def noted(records: Records, waiting: Any, chunks: Any) -> None:
-        if id(records) not in done:
-            done[id(records)] = []
+    def noted(embeddings: Embeddings, waiting: Any, chunks: Any) -> None:
+        if id(embeddings) not in done:
+            done[id(embeddings)] = []
             both.wait(60)
-        done[id(records)].append(waiting.id)
-        store_vectors(records, waiting, chunks)
+        done[id(embeddings)].append(waiting.id)
+        store(embeddings, waiting, chunks)
 
-    monkeypatch.setattr(Records, "store_vectors", noted)
+    monkeypatch.setattr(Embeddings, "store", noted)
     workers = [threading.Thread(target=embed.embed_pending, args=(each.records, each.embedder)) for each in (one, two)]
     for each in workers:
         each.start()

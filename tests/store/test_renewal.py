@@ -20,9 +20,10 @@ from sqlalchemy.exc import IntegrityError
 import recollect
 from recollect import App, Settings, reindex
 from recollect.domain.enums import Choice
+from recollect.engines.chunks import chunks_of
 from recollect.engines.embedder import Embedder
 from recollect.errors import ModelMismatch
-from recollect.memory.embed import chunks_of, embed_pending
+from recollect.memory.embed import embed_pending
 from run_operations import OTHER, add, always, by_hand, do, ill, judged_by, recalled, rows
 from second_model import NAME, second_model
 from stdio_client import until

@@ -15,8 +15,8 @@ from sqlalchemy import text
 from callers import ADA
 from entries import DIMENSIONS, direction, make_entry
 from recollect import App, Draft, remember
+from recollect.engines.chunks import Chunk
 from recollect.engines.late_interaction import pack, similarity
-from recollect.store.entries import Chunk
 from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.records import Records
 from recollect.store.vectors.chroma import ChromaIndex

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from recollect.domain.requests import Draft
+from recollect.engines.chunks import Chunk
 from recollect.gate import clear
-from recollect.store.entries import Chunk, Entry
+from recollect.store.entries import Entry
 from recollect.text import layers
 from recollect.text.speaker_names import words_of
 from recollect.text.terms import keywords, vocabulary

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from recollect.app import App
-from recollect.domain.enums import OF_SESSION, FactType, Order, Sensitivity, owned
+from recollect.domain.enums import OF_SESSION, POLICIES, FactType, Merge, Order, Sensitivity, owned
 from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Memory, NearMemory, Outcome
 from recollect.domain.search import View
@@ -26,90 +27,88 @@ _CHUNKS = 4  # of a long text only so many stretches are compared with what is s
 _SCANNED = 5_000  # while the vector index is not ready, looking through more than so many would hold up every write
 
 
-def cosines(app: App, one: PreparedDraft, namespace: str, user: str) -> dict[int, float]:
-    """Return the memories nearest to a draft, nearest first, and the cosine (-1–1) of the best chunks of both.
+@dataclass(frozen=True, slots=True)
+class Nearby:
+    """The memories nearest to a draft, nearest first, and the cosine (-1–1) of the best chunks of both.
 
-    A turn of a talk resembles nothing; nor does a draft whose vectors, or those of the others, are not there yet.
+    `view` shows the namespace and level of the draft. `unknown` says that there are memories which the draft was not
+    compared with, as it has no vectors yet.
     """
-    return {} if one.draft.position is not None else _nearest(app, one, _view(app, one.draft, namespace, user))
+
+    view: View
+    cosines: dict[int, float]
+    unknown: bool = False
 
 
-def unlooked(app: App, one: PreparedDraft, namespace: str, user: str) -> bool:
-    """Say whether something may be near a draft that could not be looked for, as the draft has no vectors yet."""
-    waits = one.chunks is None and one.draft.position is None
-    return waits and app.text.size(_view(app, one.draft, namespace, user)) > 0
+def nearby(app: App, one: PreparedDraft, namespace: str, user: str) -> Nearby:
+    """Return what is near a draft; a turn of a talk resembles nothing."""
+    view = View(
+        namespaces=(namespace,),
+        now=app.clock(),
+        sensitivities=(owned(one.draft.sensitivity, user),),
+    )
+    if one.draft.position is not None:
+        return Nearby(view, {})
+    if one.chunks is None:
+        return Nearby(view, {}, unknown=app.text.size(view) > 0)
+    return Nearby(view, _nearest(app, one, view))
 
 
-def decide_by_likeness(
-    app: App, one: PreparedDraft, namespace: str, caller: Caller, near: dict[int, float]
-) -> reconcile.Decision:
+def decide_by_likeness(app: App, one: PreparedDraft, caller: Caller, near: Nearby) -> reconcile.Decision:
     """Return what becomes of a draft that has neither the key nor the content of a memory.
 
     A profile is merged with the nearest one. Any other refreshes the memory that says the same; else a language model
     chooses, where there is one; else it is a new memory. It joins only what has the same authority.
     """
-    draft, user, rank = one.draft, caller.user, caller.origin.authority
-    if reconcile.always_merged(draft):
-
-        def joins(old: Memory) -> bool:
-            return reconcile.may_join(draft, old, rank) and draft.trust >= old.trust
-
-        nearest = next((old for old in _profiles(app, one, namespace, user) if joins(old)), None)
+    draft, rank = one.draft, caller.origin.authority
+    if POLICIES[draft.fact_type].merge is Merge.ALWAYS and draft.key is None:
+        profiles = _profiles(app, one, near.view.model_copy(update={"fact_type": FactType.PROFILE}))
+        joined = (old for old in profiles if reconcile.may_join(draft, old, rank) and draft.trust >= old.trust)
+        nearest = next(joined, None)
         return reconcile.NEW if nearest is None else reconcile.merge_or_refresh(draft, nearest)
     if reconcile.always_new(draft) or draft.key is not None or draft.position is not None:
         return reconcile.NEW
-    close = [number for number, cosine in near.items() if cosine >= app.embedder.card.similar]
+    close = [number for number, cosine in near.cosines.items() if cosine >= app.embedder.card.similar]
     if one.chunks is None:
-        close = _with_its_words(app, draft, namespace, user)
-    found = app.records.load(close, _view(app, draft, namespace, user)) if close else {}
+        close = _with_its_words(app, draft, near.view)
+    found = app.records.load(close, near.view) if close else {}
     memories = [found[number] for number in close if number in found and reconcile.may_join(draft, found[number], rank)]
+    if not memories:
+        return reconcile.NEW
     decision = reconcile.refresh_if_same(draft, memories)
-    choice = _choice(app, draft, memories) if memories and decision is reconcile.NEW else None
+    choice = _choice(app, draft, memories) if decision is reconcile.NEW else None
     return decision if choice is None else reconcile.follow_judgement(draft, memories, choice)
 
 
-def named(
-    app: App, draft: Draft, namespace: str, user: str, near: dict[int, float], outcome: Outcome
-) -> tuple[NearMemory, ...]:
+def named(app: App, draft: Draft, near: Nearby, outcome: Outcome) -> tuple[NearMemory, ...]:
     """Return what the answer names: the nearest memories that everybody in the namespace sees, as they are now."""
-    close = [
-        number for number, cosine in near.items() if cosine >= app.embedder.card.near and str(number) != outcome.id
-    ]
+    least, cosines = app.embedder.card.near, near.cosines
+    close = [number for number, cosine in cosines.items() if cosine >= least and str(number) != outcome.id]
     if not close or draft.sensitivity is not Sensitivity.PUBLIC:
         return ()
-    found = app.records.load(close, _view(app, draft, namespace, user))
+    found = app.records.load(close, near.view)
     said = {one: found[one].content for one in close if one in found and found[one].type not in OF_SESSION}
     lines = {number: neutral(layers.abstract(content)) for number, content in said.items()}
-    return tuple(NearMemory(str(number), line, round(min(near[number], 1.0), 2)) for number, line in lines.items())[
+    return tuple(NearMemory(str(number), line, round(min(cosines[number], 1.0), 2)) for number, line in lines.items())[
         :_NAMED
     ]
 
 
-def _with_its_words(app: App, draft: Draft, namespace: str, user: str) -> list[int]:
+def _with_its_words(app: App, draft: Draft, view: View) -> list[int]:
     """Return the memories that share the rarest words with a draft, which is all that is known without vectors."""
     words = parse(draft.content[:_READ]).words[:_MOST_WORDS]
-    return list(app.text.search([Term(word) for word in words], _view(app, draft, namespace, user), _LOOKED_AT))
+    return list(app.text.search([Term(word) for word in words], view, _LOOKED_AT))
 
 
-def _profiles(app: App, one: PreparedDraft, namespace: str, user: str) -> list[Memory]:
+def _profiles(app: App, one: PreparedDraft, view: View) -> list[Memory]:
     """Return the profiles nearest to a draft; while there are no vectors, those that were changed last."""
-    view = _view(app, one.draft, namespace, user, FactType.PROFILE)
     ids = list(_nearest(app, one, view)) or app.records.lists.ids(view, Order.UPDATED, _LOOKED_AT, 0)
     found = app.records.load(ids, view)
     return [found[number] for number in ids if number in found]
 
 
-def _view(app: App, draft: Draft, namespace: str, user: str, kind: FactType | None = None) -> View:
-    return View(
-        namespaces=app.records.namespaces.existing([namespace]),
-        now=app.clock(),
-        sensitivities=(owned(draft.sensitivity, user),),
-        fact_type=kind,
-    )
-
-
 def _nearest(app: App, one: PreparedDraft, view: View) -> dict[int, float]:
-    if not view.namespaces or (app.vectors.state != "ready" and app.text.size(view) > _SCANNED):
+    if app.vectors.state != "ready" and app.text.size(view) > _SCANNED:
         return {}
     best: dict[int, float] = {}
     for chunk in (one.chunks or ())[:_CHUNKS]:

@@ -13,8 +13,8 @@ from recollect.memory.prepare_write import (
     MASKED,
     Embeddings,
     draft_of,
-    entry_for,
     journal_refusals,
+    new_entry,
     prepare,
     retry_with_embeddings,
 )
@@ -126,7 +126,7 @@ def move_memory(app: App, request: Move, caller: Caller, *, request_id: str = ""
             if draft.key is not None and new_home.lookup.by_key(draft.key, old.sensitivity) is not None:
                 raise InvalidInput("key", f"Invalid key: Another memory there has the key `{draft.key}`")
             one = prepare(app, clear(draft, app.on_secret), None, made)
-            new = new_home.memories.insert(entry_for(app, one, None, caller.user, old.stamp, old.review))
+            new = new_home.memories.insert(new_entry(app, one, caller.user, old.stamp, old.review))
             for each in _facts_of(app, request, caller, old):
                 new_home.facts.insert(_fact_entry(app, each, request.scope, new, caller.user))
             here.memories.hide(old.id)

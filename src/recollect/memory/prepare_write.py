@@ -15,17 +15,16 @@ from recollect.domain.fields import Request
 from recollect.domain.lifecycle import CAPTURED, OBSERVED
 from recollect.domain.origin import MOST_TRUST, Origin, SaidBy, least
 from recollect.domain.requests import Caller, Draft, MemoryFields
-from recollect.domain.results import Entity, Memory, Outcome
-from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable, SecretFound
+from recollect.domain.results import Memory, Outcome
+from recollect.engines.chunks import Chunk, chunks_now
+from recollect.errors import InvalidInput, SecretFound
 from recollect.gate import Cleared, clear, masked
 from recollect.memory.condense import day, labels_of, quotable, quotes
-from recollect.memory.embed import chunks_of, embed_missed, is_long
+from recollect.memory.embed import embed_missed
 from recollect.memory.reconcile import expired, lapsed, reinforced
-from recollect.store.entries import Chunk, Entry
+from recollect.store.entries import Entry
 from recollect.text import layers
-from recollect.text.entities import entities
-from recollect.text.speaker_names import words_of
-from recollect.text.terms import keywords_and_words
+from recollect.text.text_parts import TextParts, text_parts
 
 if TYPE_CHECKING:
     from recollect.store.sql.writing import Writing
@@ -43,11 +42,15 @@ _SHORTEST_TERM = timedelta(days=1)  # whatever is worth storing is kept so long
 
 @dataclass(frozen=True, slots=True)
 class PreparedDraft:
-    """A cleared draft with the hash and the embedded chunks of its content; None while the model is not ready."""
+    """A cleared draft with the hash and the embedded chunks of its content; None while the model is not ready.
+
+    `parts` is what follows from its text, where that was read before the transaction.
+    """
 
     cleared: Cleared[Draft]
     content_hash: str
     chunks: tuple[Chunk, ...] | None
+    parts: TextParts | None = None
 
     @property
     def draft(self) -> Draft:
@@ -73,7 +76,7 @@ def retry_with_embeddings(app: App, write: Callable[[Embeddings], Outcome]) -> O
             outcome = write(embeddings)
             break
         except EmbeddingNeeded as needed:
-            embeddings[needed.content_hash] = _chunks(app, needed.content)
+            embeddings[needed.content_hash] = chunks_now(app.embedder, needed.content)
     if cold:
         embed_missed(app, outcome.id)
     return outcome
@@ -104,30 +107,20 @@ def journal_refusals(app: App, namespace: str, caller: Caller, level: Sensitivit
 def prepare(
     app: App, cleared: Cleared[Draft], old: Memory | None = None, embeddings: Embeddings | None = None
 ) -> PreparedDraft:
-    """Return the draft with hash and chunks; given `embeddings`, raise `EmbeddingNeeded` for a text not among them."""
-    content = cleared.value.content
+    """Return the draft with hash, chunks and, unless it is written over `old`, what follows from its text.
+
+    With `embeddings` it raises `EmbeddingNeeded` for a text that is not among them.
+    """
+    content, parts = cleared.value.content, text_parts(cleared.value) if old is None else None
     content_hash = hashlib.sha256(content.encode()).hexdigest()
     same = old is not None and old.content_hash == content_hash and old.deleted_at is None and old.merged_into is None
     if same or not app.embedder.ready:
-        return PreparedDraft(cleared, content_hash, None)
+        return PreparedDraft(cleared, content_hash, None, parts)
     if embeddings is None:
-        return PreparedDraft(cleared, content_hash, _chunks(app, content))
+        return PreparedDraft(cleared, content_hash, chunks_now(app.embedder, content), parts)
     if content_hash not in embeddings:
         raise EmbeddingNeeded(content, content_hash)
-    return PreparedDraft(cleared, content_hash, embeddings[content_hash])
-
-
-def _chunks(app: App, content: str) -> tuple[Chunk, ...] | None:
-    """Embed a text; None for what the background embeds, so that it is found by its words meanwhile.
-
-    That is a text while the model is away, and one so long that its caller would wait for seconds.
-    """
-    if is_long(app.embedder, content):
-        return None
-    try:
-        return chunks_of(app.embedder, content)
-    except (ModelUnusable, ModelMismatch):
-        return None
+    return PreparedDraft(cleared, content_hash, embeddings[content_hash], parts)
 
 
 def draft_of(memory: Memory, *, key: str | None = None, ttl_days: float | None = None) -> Draft:
@@ -177,68 +170,76 @@ def same_text_note(transaction: Writing, one: PreparedDraft, old: Memory, now: d
     return (f"Memory {other.id} has the same content.",)
 
 
-def entry_for(
-    app: App, one: PreparedDraft, old: Memory | None, author: str, said: Origin | None = None, review: str | None = None
-) -> Entry:
-    """Return all that is written of a draft; `old` is the memory that it is a new version of.
-
-    `said` is the origin of the draft's words, None where it only says again what `old` says.
-    """
-    origin = stamped(old, said, same=old is not None and old.content_hash == one.content_hash)
+def new_entry(app: App, one: PreparedDraft, author: str, origin: Origin, review: str | None = None) -> Entry:
+    """Return all that is written of a draft as a new memory; `origin` says whose words they are."""
     draft, now = one.draft, app.clock()
-    given = frozenset(draft.model_fields_set & MemoryFields.model_fields.keys()) - {"content", "scope"}
-    if old is not None and lapsed(old, now):
-        given |= {"ttl_days"}  # an expired term is not kept
-    if old is not None:
-        given |= {name for name in (*_FOLLOWING, "source") if _is_stale(name, draft, old)}
-    headings = {name: _heading(name, draft, old) for name in ("title", "abstract", "overview")}
-    whole = draft.model_copy(update=headings if old is None else _kept(old, given) | headings)
-    labels, words = keywords_and_words(whole, headings["title"])
+    parts = one.parts or text_parts(draft)
     return Entry(
         cleared=one.cleared,
-        given=given,
+        given=frozenset(draft.model_fields_set & MemoryFields.model_fields.keys()) - {"content", "scope"},
         content_hash=one.content_hash,
-        title=headings["title"],
-        abstract=headings["abstract"],
-        overview=headings["overview"],
-        keywords=labels,
-        words=words,
-        speaker_words=words_of(whole.speaker or ""),
-        entities=_entities(draft, old, one.content_hash),
+        title=parts.title,
+        abstract=parts.abstract,
+        overview=parts.overview,
+        keywords=parts.keywords,
+        words=parts.words,
+        speaker_words=parts.speaker_words,
+        entities=parts.entities,
         chunks=one.chunks,
-        confidence=_confidence(draft, old, one.content_hash),
+        confidence=draft.confidence,
         at=now,
-        expires_at=expiry(draft, old, app.retention_rules.retention, now, app.lifecycle.default_ttl_days),
+        expires_at=expiry(draft, None, app.retention_rules.retention, now, app.lifecycle.default_ttl_days),
         author=author,
-        trust=_trust(draft, old, origin),
+        trust=min(draft.trust, MOST_TRUST[origin.said_by]),
         said_by=origin.said_by,
-        came_from=masked(origin.came_from) or None,
-        review=review or (old.review if old is not None and said != Origin() else None),
+        came_from=masked(origin.came_from) if origin.came_from else None,
+        review=review,
     )
 
 
-def stamped(old: Memory | None, said: Origin | None, *, same: bool) -> Origin:
+def entry_for(
+    app: App, one: PreparedDraft, old: Memory, author: str, said: Origin | None = None, review: str | None = None
+) -> Entry:
+    """Return all that is written of a draft over the memory that it is a new version of.
+
+    `said` is the origin of the draft's words, None where it only says again what `old` says.
+    """
+    draft, now, same = one.draft, app.clock(), old.content_hash == one.content_hash
+    stale = {name for name in (*_FOLLOWING, "source") if _is_stale(name, draft, old)}
+    stale |= {"ttl_days"} if lapsed(old, now) else set()  # an expired term is not kept
+    headings = {name: _heading(name, draft, old) for name in ("title", "abstract", "overview")}
+    parts = text_parts(draft.model_copy(update=_kept(old, draft.model_fields_set | stale) | headings))
+    origin = stamped(old, said, same=same)
+    confidence = reinforced(old.confidence) if same else old.confidence
+    trust = draft.trust if "trust" in draft.model_fields_set else old.trust
+    new = new_entry(app, replace(one, parts=parts), author, origin)
+    return replace(
+        new,
+        given=new.given | stale,
+        entities=tuple(dict.fromkeys((*parts.entities, *(old.entities if same else ())))),
+        confidence=draft.confidence if "confidence" in draft.model_fields_set else confidence,
+        expires_at=expiry(draft, old, app.retention_rules.retention, now, app.lifecycle.default_ttl_days),
+        trust=min(trust, MOST_TRUST[origin.said_by]),
+        review=review or (old.review if said != Origin() else None),
+    )
+
+
+def stamped(old: Memory, said: Origin | None, *, same: bool) -> Origin:
     """Return the origin of a memory after a write: no write but a person's own raises the authority of what was there.
 
     The `same` words again change nothing; other words have the least authority of both.
     """
-    if old is None:
-        return said or Origin()
     if said is not None and said.said_by is SaidBy.PERSON:
         return said
     return old.stamp if said is None or same else least((said, old.stamp))
 
 
-def _trust(draft: Draft, old: Memory | None, origin: Origin) -> float:
-    """Return how far a memory is trusted: what is claimed, or was before, and no further than its origin allows."""
-    claimed = draft.trust if old is None or "trust" in draft.model_fields_set else old.trust
-    return min(claimed, MOST_TRUST[origin.said_by])
-
-
 def evict_surplus(app: App, transaction: Writing, newest: int) -> int:
     """Evict the least valuable memories beyond `max_memories` of each level, never the newest; return how many."""
     most = app.retention_rules.max_memories
-    return sum(evict(transaction, one) for one in transaction.retention.surplus(most, newest)) if most else 0
+    return (
+        sum(evict(transaction, memory_id) for memory_id in transaction.retention.surplus(most, newest)) if most else 0
+    )
 
 
 def evict(transaction: Writing, memory_id: int) -> bool:
@@ -256,26 +257,18 @@ def evict(transaction: Writing, memory_id: int) -> bool:
     return transaction.memories.delete(memory_id, "evict")
 
 
-def _kept(old: Memory, given: frozenset[str]) -> dict[str, object]:
+def _kept(old: Memory, given: set[str]) -> dict[str, object]:
     """Return the fields of a memory that a write leaves as they are."""
     return {name: getattr(old, name) for name in MemoryFields.model_fields.keys() - given - {"content"}}
 
 
-def _entities(draft: Draft, old: Memory | None, content_hash: str) -> tuple[Entity, ...]:
-    """Return what the text names, and what else was found in the same text before."""
-    by_rule = entities(draft.content)
-    before = old.entities if old is not None and old.content_hash == content_hash else ()
-    return tuple(dict.fromkeys((*by_rule, *before)))
-
-
-def _heading(name: str, draft: Draft, old: Memory | None) -> str:
+def _heading(name: str, draft: Draft, old: Memory) -> str:
     """Return the given heading, else the one given for `old`; else, or given as empty, one made from the content.
 
     A title that was given stays; an abstract and an overview say what the content says, so they follow a new one.
     """
     made = getattr(layers, name)
-    made_before = old is not None and getattr(old, name) == made(old.content)
-    if old is None or made_before or name in draft.model_fields_set or _is_stale(name, draft, old):
+    if getattr(old, name) == made(old.content) or name in draft.model_fields_set or _is_stale(name, draft, old):
         return str(getattr(draft, name) or made(draft.content))
     return str(getattr(old, name))
 
@@ -292,13 +285,6 @@ def _is_stale(name: str, draft: Draft, old: Memory) -> bool:
     if name not in _FOLLOWING:
         return False
     return bool(getattr(old, name) != getattr(layers, name)(old.content))
-
-
-def _confidence(draft: Draft, old: Memory | None, content_hash: str) -> float:
-    """Return what the caller says, else that of `old`, which the same content again raises."""
-    if old is None or "confidence" in draft.model_fields_set:
-        return draft.confidence
-    return reinforced(old.confidence) if old.content_hash == content_hash else old.confidence
 
 
 def expiry(

@@ -55,11 +55,6 @@ def always_new(draft: Draft) -> bool:
     return POLICIES[draft.fact_type].merge is Merge.NEVER
 
 
-def always_merged(draft: Draft) -> bool:
-    """Say whether the draft joins the nearest memory of its kind, however near that is: a profile without a key."""
-    return POLICIES[draft.fact_type].merge is Merge.ALWAYS and draft.key is None
-
-
 def refresh_if_same(draft: Draft, near: Sequence[Memory]) -> Decision:
     """Return whether one of the memories near a draft is to be refreshed because it says the same."""
     old = next((one for one in near if same(draft.content, one.content)), None)

@@ -12,9 +12,9 @@ from functools import partial
 from pathlib import Path
 
 from recollect.app import App
+from recollect.engines.chunks import Chunk, chunks_of
 from recollect.engines.embedder import Embedder
-from recollect.memory.embed import chunks_of, embed_pending, stamps_of
-from recollect.store.entries import Chunk
+from recollect.memory.embed import embed_pending, stamps_of
 from recollect.text.entities import entities
 from recollect.text.speaker_names import words_of
 from recollect.text.terms import keywords_and_words

@@ -25,6 +25,7 @@ from recollect.memory.prepare_write import (
     entry_for,
     evict_surplus,
     kept_note,
+    new_entry,
     prepare,
     prepare_revival,
     refuse_taken_key,
@@ -56,7 +57,8 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
     refuses, `NotFound` for an id that the caller does not see, `InvalidInput` for a key that is another memory's,
     `Conflict` where the memory is not what `if_hash` expects; then nothing is written.
     """
-    namespace = _namespace(app, draft, caller)
+    named = draft.id or draft.supersedes
+    namespace = _home_of(app, named, draft, caller) if named else caller.namespace(draft.scope)
     cleared = clear_or_journal(app, draft, namespace or caller.namespace(draft.scope), caller, draft.sensitivity)
     if namespace is None:
         before = app.records.outcomes.previous(caller.namespaces(), caller.user, _NAME, request_id)
@@ -64,42 +66,34 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
             return before
         raise NotFound(f"Memory {cleared.value.id or cleared.value.supersedes} not found.")
     one = prepare(app, cleared)
-    near = duplicates.cosines(app, one, namespace, caller.user)
+    near = duplicates.nearby(app, one, namespace, caller.user)
     review = why_review(app, one, namespace, caller, near)
-    unlooked = duplicates.unlooked(app, one, namespace, caller.user)
     plan = _planned(app, one, namespace, near, caller)
-    evicted = 0
     levels = levels_with(draft, draft.sensitivity)
-    with app.records.writing(caller.writable(namespace), caller.user, levels) as transaction:
-        outcome = transaction.outcomes.previous(_NAME, request_id)
+    evicted = 0
+    with app.records.writing(caller.writable(namespace), caller.user, levels) as writing:
+        outcome = writing.outcomes.previous(_NAME, request_id)
         if outcome is None:
-            outcome, kept = _written(app, transaction, one, plan, caller, review)
+            outcome, kept = _written(app, writing, one, plan, caller, review)
             if one.draft.source not in CAPTURED and outcome.status is not WriteStatus.STORED:
-                transaction.consolidation.stop_fading(int(outcome.id))
-            evicted = evict_surplus(app, transaction, int(outcome.id))
+                writing.consolidation.stop_fading(int(outcome.id))
+            evicted = evict_surplus(app, writing, int(outcome.id))
             masked = (MASKED,) if one.draft != draft else ()
-            unknown = (_NEAR_UNKNOWN,) if unlooked and outcome.status is WriteStatus.STORED else ()
-            hidden = tuple(note for memory_id, note in kept if transaction.lookup.by_id(memory_id) is not None)
-            outcome = replace(outcome, notes=(*masked, *outcome.notes, *hidden, *unknown, *_moments_note(one.draft)))
-            transaction.outcomes.record(_NAME, request_id, outcome)
+            unknown = (_NEAR_UNKNOWN,) if near.unknown and outcome.status is WriteStatus.STORED else ()
+            hidden = tuple(note for memory_id, note in kept if writing.lookup.by_id(memory_id) is not None)
+            moments = (f"Comes up at: {', '.join(f'`{each}`' for each in one.draft.when)}.",) if one.draft.when else ()
+            outcome = replace(outcome, notes=(*masked, *outcome.notes, *hidden, *unknown, *moments))
+            writing.outcomes.record(_NAME, request_id, outcome)
     if one.chunks is None:
         embed_missed(app, outcome.id)
     if evicted:
         app.run_later(app.text.purge_deleted)
     describe_later(app, outcome, one.draft, caller)
-    return replace(outcome, near=duplicates.named(app, one.draft, namespace, caller.user, near, outcome))
+    return replace(outcome, near=duplicates.named(app, one.draft, near, outcome))
 
 
-def _moments_note(draft: Draft) -> tuple[str, ...]:
-    """Say how the moments of a draft were understood, as words without a kind mean a command."""
-    return (f"Comes up at: {', '.join(f'`{one}`' for one in draft.when)}.",) if draft.when else ()
-
-
-def _namespace(app: App, draft: Draft, caller: Caller) -> str | None:
-    """Return where to write: where the memory lies that the draft names, else the namespace of its scope."""
-    named = draft.id or draft.supersedes
-    if named is None:
-        return caller.namespace(draft.scope)
+def _home_of(app: App, named: str, draft: Draft, caller: Caller) -> str | None:
+    """Return the namespace of the memory that the draft names; None where there is none that the caller may see."""
     number = parse_id(named)
     scope = draft.scope if "scope" in draft.model_fields_set else None
     levels = levels_of(draft, caller)
@@ -119,11 +113,11 @@ class _Plan:
     judgement: Judgement | None = None
 
 
-def _planned(app: App, one: PreparedDraft, namespace: str, near: dict[int, float], caller: Caller) -> _Plan | None:
+def _planned(app: App, one: PreparedDraft, namespace: str, near: duplicates.Nearby, caller: Caller) -> _Plan | None:
     """Return what to write over the memory that the draft joins; None for none, or where the gate refuses the whole."""
     if one.draft.id or one.draft.supersedes or one.draft.if_hash:
         return None
-    decision = duplicates.decide_by_likeness(app, one, namespace, caller, near)
+    decision = duplicates.decide_by_likeness(app, one, caller, near)
     if decision.old is None or decision.action is Action.SUPERSEDE:
         judged = decision.judgement
         return None if judged is None else _Plan(decision.action, decision.old, one, judged)
@@ -136,42 +130,43 @@ def _planned(app: App, one: PreparedDraft, namespace: str, near: dict[int, float
 
 
 def _written(
-    app: App, transaction: Writing, one: PreparedDraft, plan: _Plan | None, caller: Caller, review: str | None
+    app: App, writing: Writing, one: PreparedDraft, plan: _Plan | None, caller: Caller, review: str | None
 ) -> tuple[Outcome, _Kept]:
     """Write the draft: over the memory that has its id, key or content, else as planned, else as a new memory.
 
     What has less authority than a memory takes no place of it, and waits for a decision beside it.
     """
     draft, level = one.draft, given_level(one.draft)
-    named = _named(app, transaction, draft)
-    known = transaction.lookup.by_key(draft.key, level) if draft.key else None
+    named = _named(app, writing, draft) if draft.id or draft.supersedes else None
+    known = writing.lookup.by_key(draft.key, level) if draft.key else None
     if draft.if_hash:
         _check_unchanged(draft, named or known, app.clock(), caller)
     if outranked := next((old for old in (named, known) if old is not None and outranks(old, caller.origin)), None):
         apart = clear(draft.model_copy(update={"id": None, "supersedes": None, "key": None}), app.on_secret)
-        entry = entry_for(app, replace(one, cleared=apart), None, caller.user, caller.origin, contradicts(outranked))
+        apart_draft = replace(one, cleared=apart, parts=None)
+        entry = new_entry(app, apart_draft, caller.user, caller.origin, contradicts(outranked))
         note = f"Memory {outranked.id} was said by {outranked.origin}, which this does not replace; it waits for you."
-        return Outcome(WriteStatus.STORED, str(transaction.memories.insert(entry)), (note,)), ()
+        return Outcome(WriteStatus.STORED, str(writing.memories.insert(entry)), (note,)), ()
     if named is not None and draft.id:
-        refuse_taken_key(transaction, draft.key or named.key, named, level or named.sensitivity, app.clock())
+        refuse_taken_key(writing, draft.key or named.key, named, level or named.sensitivity, app.clock())
         known = named
-    same = None if draft.if_hash else transaction.lookup.by_hash(one.content_hash, level)
+    same = None if draft.if_hash else writing.lookup.by_hash(one.content_hash, level)
     decision = decide(draft, one.content_hash, known, same)
     kept: _Kept = ()
     if decision.old is not None and outranks(decision.old, caller.origin):  # said again, which changes nothing of it
         return Outcome(WriteStatus.UNCHANGED, str(decision.old.id), (_SAYS_THIS,)), ()
     if decision.old is not None:
         if decision.action is Action.REFRESH:
-            _keep_both(app, transaction, one, decision.old, caller, review)
+            _keep_both(app, writing, one, decision.old, caller, review)
         by_itself = named is None and not draft.if_hash and decision.old.type in OF_SESSION  # written anew each time
-        outcome, kept = _updated(app, transaction, one, decision.action, decision.old, caller, keep=not by_itself)
-    elif plan is not None and (plan.old is None or _is_unchanged(transaction, plan.old)):
-        outcome, kept = _judged(app, transaction, one, plan, caller, review)
+        outcome, kept = _updated(app, writing, one, decision.action, decision.old, caller, keep=not by_itself)
+    elif plan is not None and (plan.old is None or _is_unchanged(writing, plan.old)):
+        outcome, kept = _judged(app, writing, one, plan, caller, review)
     else:
-        outcome = _inserted(app, transaction, one, caller, review)
+        outcome = _inserted(app, writing, one, caller, review)
     if named is None or str(named.id) == outcome.id:
         return outcome, kept
-    transaction.memories.supersede(named.id, by=int(outcome.id))
+    writing.memories.supersede(named.id, by=int(outcome.id))
     note = f"Replaces memory {named.id}, which is now hidden."
     return replace(outcome, notes=(*outcome.notes, note)), kept
 
@@ -193,22 +188,20 @@ def _check_unchanged(draft: Draft, known: Memory | None, now: datetime, caller: 
         raise Forbidden(f"Memory {there.id} was said by {there.origin}, which this does not replace.")
 
 
-def _inserted(app: App, transaction: Writing, one: PreparedDraft, caller: Caller, review: str | None) -> Outcome:
+def _inserted(app: App, writing: Writing, one: PreparedDraft, caller: Caller, review: str | None) -> Outcome:
     """Write a new memory; one from a source that a person has rejected is hidden at once."""
     kept = None if review == REJECTED else review
-    new = transaction.memories.insert(entry_for(app, one, None, caller.user, caller.origin, kept))
+    new = writing.memories.insert(new_entry(app, one, caller.user, caller.origin, kept))
     if review == REJECTED:
-        transaction.memories.hide(new, "reject")
+        writing.memories.hide(new, "reject")
         return Outcome(WriteStatus.STORED, str(new), ("It is hidden: its source was rejected.",))
     return Outcome(WriteStatus.STORED, str(new))
 
 
-def _named(app: App, transaction: Writing, draft: Draft) -> Memory | None:
-    """Return the memory that the draft replaces; raise `NotFound` for one that it may not see."""
-    named = draft.id or draft.supersedes
-    if named is None:
-        return None
-    old = transaction.lookup.by_id(parse_id(named) or 0)
+def _named(app: App, writing: Writing, draft: Draft) -> Memory:
+    """Return the memory that the draft replaces; raise `NotFound` for a memory that it may not see."""
+    named = draft.id or draft.supersedes or ""
+    old = writing.lookup.by_id(parse_id(named) or 0)
     if old is None or expired(old, app.clock()) or old.merged_into is not None:
         raise NotFound(f"Memory {named} not found.")
     if old.sensitivity not in allowed_levels(draft):  # the level that the draft names is let in for its own key only
@@ -221,59 +214,57 @@ def _is_of_another(old: Memory, caller: Caller) -> bool:
     return old.stamp != caller.origin and old.type not in OF_SESSION
 
 
-def _keep_both(
-    app: App, transaction: Writing, one: PreparedDraft, old: Memory, caller: Caller, review: str | None
-) -> None:
+def _keep_both(app: App, writing: Writing, one: PreparedDraft, old: Memory, caller: Caller, review: str | None) -> None:
     """Keep what each of two sources says, where they say the same, so that it is there without either of them."""
     said = caller.origin
     if not _is_of_another(old, caller) or not (old.came_from or said.came_from) or review == REJECTED:
         return
-    parts = transaction.lookup.archived(old.id)
+    parts = writing.lookup.archived(old.id)
     if not merges.statements(old, parts):
-        transaction.memories.archive(old)
+        writing.memories.archive(old)
     if said not in [part.stamp for part in parts]:
-        transaction.memories.insert(entry_for(app, one, None, caller.user, said, review), merged_into=old.id)
+        writing.memories.insert(new_entry(app, one, caller.user, said, review), merged_into=old.id)
 
 
 def _updated(
-    app: App, transaction: Writing, one: PreparedDraft, action: Action, old: Memory, caller: Caller, *, keep: bool
+    app: App, writing: Writing, one: PreparedDraft, action: Action, old: Memory, caller: Caller, *, keep: bool
 ) -> tuple[Outcome, _Kept]:
     """Write the draft over a memory, which is current from now on, whatever hid it before."""
     seen = one if old.deleted_at is None else prepare_revival(app, one, old)
-    kept = transaction.memories.update(old, entry_for(app, seen, old, caller.user, caller.origin), action, keep=keep)
+    kept = writing.memories.update(old, entry_for(app, seen, old, caller.user, caller.origin), action, keep=keep)
     back = f"It is current again{f'; memory {old.superseded_by} had replaced it' if old.superseded_by else ''}."
     outcome = Outcome(WriteStatus.UPDATED, str(old.id), () if old.superseded_by is None else (back,))
     return outcome, () if kept is None else ((kept, kept_note(kept)),)
 
 
-def _is_unchanged(transaction: Writing, old: Memory) -> bool:
+def _is_unchanged(writing: Writing, old: Memory) -> bool:
     """Say whether a memory is still what it was when it was looked at, but for what reading it changes."""
     names = ("accessed_count", "recalled_count", "last_accessed_at", "expires_at")
-    now = transaction.lookup.by_id(old.id)
+    now = writing.lookup.by_id(old.id)
     return now is not None and now.model_copy(update={name: getattr(old, name) for name in names}) == old
 
 
 def _judged(
-    app: App, transaction: Writing, one: PreparedDraft, plan: _Plan, caller: Caller, review: str | None
+    app: App, writing: Writing, one: PreparedDraft, plan: _Plan, caller: Caller, review: str | None
 ) -> tuple[Outcome, _Kept]:
     """Write as planned, and journal what a language model said of it."""
     kept: _Kept = ()
     if plan.old is None or plan.action is Action.SUPERSEDE:
-        outcome = _inserted(app, transaction, one, caller, review)
+        outcome = _inserted(app, writing, one, caller, review)
     else:
-        outcome, kept = _joined(app, transaction, one, plan.old, plan, caller, review)
+        outcome, kept = _joined(app, writing, one, plan.old, plan, caller, review)
     if plan.judgement is not None:
-        transaction.journal.judge(int(outcome.id), plan.judgement, plan.old.id if plan.old else None)
+        writing.journal.judge(int(outcome.id), plan.judgement, plan.old.id if plan.old else None)
     if plan.old is None or plan.action is not Action.SUPERSEDE:
         return outcome, kept
-    transaction.memories.supersede(plan.old.id, by=int(outcome.id))
+    writing.memories.supersede(plan.old.id, by=int(outcome.id))
     note = f"Replaces memory {plan.old.id}, which it contradicts and which is now hidden."
     return replace(outcome, notes=(note,)), kept
 
 
 def _joined(
     app: App,
-    transaction: Writing,
+    writing: Writing,
     one: PreparedDraft,
     old: Memory,
     plan: _Plan,
@@ -283,14 +274,12 @@ def _joined(
     """Write as planned over the memory that the draft resembles; a merge keeps both texts as hidden memories."""
     entry = entry_for(app, plan.whole, old, caller.user, caller.origin)
     if plan.action is not Action.MERGE:
-        _keep_both(app, transaction, one, old, caller, review)
-        transaction.memories.update(old, entry, plan.action, keep=False)
+        _keep_both(app, writing, one, old, caller, review)
+        writing.memories.update(old, entry, plan.action, keep=False)
         return Outcome(WriteStatus.UPDATED, str(old.id), (_CONFIRMED,)), ()
-    if not merges.statements(old, transaction.lookup.archived(old.id)):
-        transaction.memories.archive(old)
-    part = transaction.memories.insert(
-        entry_for(app, one, None, caller.user, caller.origin, review), merged_into=old.id
-    )
-    transaction.memories.update(old, entry, plan.action, keep=False)
+    if not merges.statements(old, writing.lookup.archived(old.id)):
+        writing.memories.archive(old)
+    part = writing.memories.insert(new_entry(app, one, caller.user, caller.origin, review), merged_into=old.id)
+    writing.memories.update(old, entry, plan.action, keep=False)
     kept = (part, f"The new text by itself is kept as memory {part}, which is hidden.")
     return Outcome(WriteStatus.MERGED, str(old.id), (f"Merged into memory {old.id}.",)), (kept,)

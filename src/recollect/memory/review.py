@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 from recollect.app import App
-from recollect.domain.enums import OF_SESSION, owned
+from recollect.domain.enums import OF_SESSION
 from recollect.domain.origin import APPROVED, Authority, Origin, SaidBy
 from recollect.domain.requests import Caller
 from recollect.domain.results import Memory
-from recollect.domain.search import View
+from recollect.memory.duplicates import Nearby
 from recollect.memory.likeness import same
 from recollect.memory.prepare_write import PreparedDraft
 
@@ -31,7 +30,7 @@ def contradicts(old: Memory) -> str:
     return f"{_CONTRADICTS}{old.id}"
 
 
-def why_review(app: App, one: PreparedDraft, namespace: str, caller: Caller, near: Mapping[int, float]) -> str | None:
+def why_review(app: App, one: PreparedDraft, namespace: str, caller: Caller, near: Nearby) -> str | None:
     """Return why a new memory waits for a decision; None where it does not.
 
     What was told waits for nobody. All else waits that is near something told and says another thing; what comes from
@@ -45,7 +44,7 @@ def why_review(app: App, one: PreparedDraft, namespace: str, caller: Caller, nea
         decided = decided_of(app, namespace, origin)
         if decided is False:
             return REJECTED
-    if (told := _told(app, one, namespace, caller, near)) is not None:
+    if (told := _told(app, one, caller, near)) is not None:
         return contradicts(told)
     if origin.authority is not Authority.OUTSIDE or decided:
         return APPROVED if decided else None
@@ -64,18 +63,13 @@ def decided_of(app: App, namespace: str, said: Origin) -> bool | None:
     return False if False in each else True if all(each) else None
 
 
-def _told(app: App, one: PreparedDraft, namespace: str, caller: Caller, near: Mapping[int, float]) -> Memory | None:
+def _told(app: App, one: PreparedDraft, caller: Caller, near: Nearby) -> Memory | None:
     """Return the nearest memory that somebody told about the same subject and that says another thing."""
     card, outside = app.embedder.card, caller.origin.authority is Authority.OUTSIDE
     least = card.subject if outside else card.similar
-    close = [number for number, cosine in near.items() if cosine >= least]
+    close = [number for number, cosine in near.cosines.items() if cosine >= least]
     if not close:
         return None
-    view = View(
-        namespaces=app.records.namespaces.existing([namespace]),
-        now=app.clock(),
-        sensitivities=(owned(one.draft.sensitivity, caller.user),),
-    )
-    found = app.records.load(close, view)
+    found = app.records.load(close, near.view)
     told = (found[number] for number in close if number in found and found[number].authority is Authority.TOLD)
     return next((old for old in told if not same(old.content, one.draft.content)), None)

@@ -23,6 +23,7 @@ from recollect.memory.prepare_write import (
     draft_of,
     entry_for,
     evict_surplus,
+    new_entry,
     prepare,
 )
 from recollect.memory.reconcile import expired
@@ -56,7 +57,7 @@ def write_summary(
         one = prepare(app, clear_or_journal(app, draft, namespace, caller))
     except SecretFound:
         return None
-    entry = entry_for(app, one, None, caller.user, least(one.stamp for one in members), of_members(members))
+    entry = new_entry(app, one, caller.user, least(one.stamp for one in members), of_members(members))
     named = dict.fromkeys(chain(entry.entities, *(member.entities for member in members)))
     with app.records.writing(caller.writable(namespace), caller.user) as transaction:
         if any(transaction.lookup.by_id(member.id) != member for member in members):

@@ -19,6 +19,7 @@ from recollect.domain.origin import MOST_TRUST, Origin, least, places_of
 from recollect.domain.requests import Caller, Draft, MemoryFields
 from recollect.domain.results import Fact, Memory
 from recollect.domain.review import UndoWithdrawal, Withdraw, Withdrawn
+from recollect.engines.chunks import chunks_now
 from recollect.errors import NotFound
 from recollect.gate import clear
 from recollect.memory import merges
@@ -33,7 +34,6 @@ from recollect.memory.condense import (
     quotable,
     quotes,
 )
-from recollect.memory.embed import chunks_of, is_long
 from recollect.memory.prepare_write import EmbeddingNeeded, Embeddings, PreparedDraft, draft_of, entry_for, prepare
 from recollect.memory.reconcile import expired
 from recollect.memory.summaries import MOST_NAMED, session_key
@@ -446,8 +446,7 @@ def _with_embeddings(app: App, write: Callable[[Embeddings], T]) -> T:
         try:
             return write(made)
         except EmbeddingNeeded as needed:
-            long = is_long(app.embedder, needed.content)
-            made[needed.content_hash] = None if long else chunks_of(app.embedder, needed.content)
+            made[needed.content_hash] = chunks_now(app.embedder, needed.content)
 
 
 def _refresh(app: App) -> None:

@@ -17,17 +17,7 @@ from recollect.domain.transfer import MemoryRecord
 from recollect.gate import Cleared
 
 if TYPE_CHECKING:
-    from recollect.engines.embedder import Vector
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """A stretch of a memory's content (character offsets), its vector and the packed signs of its tokens."""
-
-    start: int
-    end: int
-    vector: Vector
-    tokens: bytes = b""
+    from recollect.engines.chunks import Chunk
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,10 @@ from sqlalchemy import BindParameter, Connection, LargeBinary, bindparam, func, 
 from sqlalchemy.exc import DatabaseError
 
 from recollect.domain.results import Check
+from recollect.engines.chunks import Chunk
 from recollect.errors import StoreUnusable
 from recollect.store import journal, journal_state
-from recollect.store.entries import Chunk, ChunkDigests
+from recollect.store.entries import ChunkDigests
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.child_tables import held_memories
 from recollect.store.sql.database import Database

@@ -24,9 +24,9 @@ from recollect.domain.transfer import (
     MemoryLink,
     Problem,
 )
+from recollect.engines.chunks import chunks_of_each
 from recollect.errors import RecollectError
 from recollect.gate import Cleared
-from recollect.memory.embed import chunks_of_each
 from recollect.memory.prepare_write import evict_surplus
 from recollect.search.visibility import levels_with, parse_id
 from recollect.store.entries import FactEntry

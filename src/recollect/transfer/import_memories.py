@@ -12,11 +12,11 @@ from recollect.domain.origin import APPROVED, Authority, Origin, SaidBy, before_
 from recollect.domain.requests import Caller, MemoryFields
 from recollect.domain.results import Memory
 from recollect.domain.transfer import FactRecord, MemoryRecord, Problem
-from recollect.memory.embed import chunks_of
-from recollect.memory.prepare_write import PreparedDraft, entry_for
+from recollect.engines.chunks import Chunk, chunks_of
+from recollect.memory.prepare_write import PreparedDraft, entry_for, new_entry
 from recollect.memory.reconcile import expired
 from recollect.memory.review import NEW_SOURCE, decided_of, outranks
-from recollect.store.entries import Chunk, ImportedMemory
+from recollect.store.entries import ImportedMemory
 from recollect.transfer.import_checks import CheckedMemory, Report
 from recollect.transfer.markdown_export import shown_text
 
@@ -164,7 +164,8 @@ class NamespaceImport:
         record, now = one.record, self.app.clock()
         ready = PreparedDraft(one.cleared, one.content_hash, self._chunks_of(one, old))
         said = origin_of(record)
-        entry = entry_for(self.app, ready, old, self.caller.user, said, self._review(record, said))
+        app, user, review = self.app, self.caller.user, self._review(record, said)
+        entry = entry_for(app, ready, old, user, said, review) if old else new_entry(app, ready, user, said, review)
         given = entry.given & (_DRAFT if old is None else _DRAFT - {"source"})
         at = record.updated_at or record.created_at or now
         told = record.id is not None or record.expires_at is not None

@@ -13,7 +13,8 @@ from sqlalchemy import Connection, delete, func, select, text, update
 
 from recollect.domain.enums import OF_SESSION, Standing
 from recollect.domain.results import Entity
-from recollect.store.entries import Chunk, ChunkDigests, Entry
+from recollect.engines.chunks import Chunk
+from recollect.store.entries import ChunkDigests, Entry
 from recollect.store.sql import store_metadata
 from recollect.store.sql.column_types import QUARANTINED, WITHDRAWN
 from recollect.store.sql.mapping import ENTITY, LISTS

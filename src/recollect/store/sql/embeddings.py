@@ -10,7 +10,8 @@ from typing import Final
 from sqlalchemy import bindparam, false, func, insert, select
 
 from recollect.domain.search import View
-from recollect.store.entries import Chunk, UnembeddedMemory
+from recollect.engines.chunks import Chunk
+from recollect.store.entries import UnembeddedMemory
 from recollect.store.sql import mapping, store_metadata, tables
 from recollect.store.sql.child_tables import mark_embedded, replace_chunks
 from recollect.store.sql.database import Database

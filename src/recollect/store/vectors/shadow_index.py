@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from sqlalchemy import Connection, delete, insert, select
 
-from recollect.store.entries import Chunk, UnembeddedMemory
+from recollect.engines.chunks import Chunk
+from recollect.store.entries import UnembeddedMemory
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.child_tables import chunk_rows
 from recollect.store.sql.database import Database
