@@ -55,15 +55,9 @@ def test_an_unknown_sensitivity_is_denied_to_writers(store: Any) -> None:
     store.by_hand("UPDATE memory SET sensitivity = 'top-secret'")
     before = store.rows("SELECT * FROM memory")
     with store.records.writing(HERE, "ada", tuple(Sensitivity)) as transaction:
-        assert (
-            transaction.lookup.by_key("odd"),
-            transaction.lookup.by_id(odd),
-            transaction.lookup.by_hash(old.content_hash),
-        ) == (None,) * 3
-        assert (transaction.lookup.by_keys_or_hashes(["odd"], [old.content_hash]), transaction.lookup.page(0, 9)) == (
-            [],
-            [],
-        )
+        lookup, content_hash = transaction.lookup, old.content_hash
+        assert (lookup.by_key("odd"), lookup.by_id(odd), lookup.by_hash(content_hash)) == (None,) * 3
+        assert (lookup.by_keys_or_hashes(["odd"], [content_hash]), lookup.page(0, 9)) == ([], [])
         assert (transaction.memories.hide(odd), transaction.memories.delete(odd)) == (False, False)
         transaction.memories.supersede(odd, by=7)
         transaction.memories.quarantine(odd)
@@ -115,9 +109,8 @@ def test_a_writer_finds_what_its_levels_let_in(store: Any, level: Sensitivity) -
             mine if one is level else None for one in ids
         ]
         assert (transaction.lookup.by_key("k"), transaction.lookup.by_hash(mine.content_hash)) == (mine, mine)
-        assert (
-            transaction.lookup.by_keys_or_hashes(["k"], [mine.content_hash]) == transaction.lookup.page(0, 9) == [mine]
-        )
+        lookup = transaction.lookup
+        assert lookup.by_keys_or_hashes(["k"], [mine.content_hash]) == lookup.page(0, 9) == [mine]
         assert transaction.retention.expired() == [mine.id]
         assert transaction.retention.surplus(0, 0) == [mine.id]
 

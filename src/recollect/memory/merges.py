@@ -53,15 +53,13 @@ def statements(whole: Memory, parts: Sequence[Memory]) -> list[Memory]:
     return said if said and _content(said) == whole.content else []
 
 
-def without(
-    app: App, transaction: Writing, part: Memory, author: str, embedded: Embeddings, on_secret: OnSecret
-) -> bool:
+def without(app: App, writing: Writing, part: Memory, author: str, embedded: Embeddings, on_secret: OnSecret) -> bool:
     """Take a statement out of the memory that it was merged into; say whether that consisted of its statements still.
 
     Where one statement is left, the memory has its text and labels again. Raises `EmbeddingNeeded` and `SecretFound`.
     """
-    whole = transaction.lookup.by_id(part.merged_into) if part.merged_into is not None else None
-    said = statements(whole, transaction.lookup.archived(whole.id)) if whole is not None else []
+    whole = writing.lookup.by_id(part.merged_into) if part.merged_into is not None else None
+    said = statements(whole, writing.lookup.archived(whole.id)) if whole is not None else []
     rest = [one for one in said if one.id != part.id]
     if whole is None or not rest or len(rest) == len(said):
         return False
@@ -69,19 +67,19 @@ def without(
     one = prepare(app, cleared, whole, embedded)
     if expired(whole, app.clock()):
         one = PreparedDraft(cleared, one.content_hash, ())  # no index holds what is hidden
-    transaction.memories.update(whole, entry_for(app, one, whole, author), "update", revive=False, keep=False)
+    writing.memories.update(whole, entry_for(app, one, whole, author), "update", revive=False, keep=False)
     if len(rest) == 1:
-        transaction.memories.delete(rest[0].id)
+        writing.memories.delete(rest[0].id)
     return True
 
 
-def drop_earlier_wholes(transaction: Writing, whole: int, part: Memory) -> None:
+def drop_earlier_wholes(writing: Writing, whole: int, part: Memory) -> None:
     """Delete the earlier texts of a merged memory that consist of its statements, this part among them."""
-    parts = transaction.lookup.archived(whole)
+    parts = writing.lookup.archived(whole)
     for one in parts:
         said = statements(one, [each for each in parts if each.id != one.id])
         if len(said) > 1 and part.id in [each.id for each in said]:
-            transaction.memories.delete(one.id)
+            writing.memories.delete(one.id)
 
 
 def joined(parts: Sequence[Memory]) -> Draft:

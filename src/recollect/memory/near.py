@@ -58,12 +58,12 @@ def replace_memory(app: App, request: ReplaceMemory, caller: Caller, *, request_
     """
     del request_id  # a second request finds the memory replaced
     namespace, goes, stays = _pair(app, request, request.by, caller)
-    with app.records.writing(caller.writable(namespace), caller.user, allowed_levels(request)) as transaction:
+    with app.records.writing(caller.writable(namespace), caller.user, allowed_levels(request)) as writing:
         for number in (goes, stays):
-            memory = transaction.lookup.by_id(number)
+            memory = writing.lookup.by_id(number)
             if memory is None or not _is_in_sight(app, memory):
                 raise NotFound(f"Memory {number} is not in sight any more.")
-        transaction.memories.supersede(goes, by=stays)
+        writing.memories.supersede(goes, by=stays)
     app.records.request_sync()
     note = f"Memory {goes} is replaced by memory {stays}, and hidden."
     return Outcome(WriteStatus.UPDATED, str(stays), (note,))
@@ -76,11 +76,11 @@ def tell_apart(app: App, request: TellApart, caller: Caller, *, request_id: str 
     """
     del request_id  # a second request changes nothing more
     namespace, number, other = _pair(app, request, request.other, caller)
-    with app.records.writing(caller.writable(namespace), caller.user, allowed_levels(request)) as transaction:
-        memory = transaction.lookup.by_id(number)
+    with app.records.writing(caller.writable(namespace), caller.user, allowed_levels(request)) as writing:
+        memory = writing.lookup.by_id(number)
         if memory is None or not _is_in_sight(app, memory):
             raise NotFound(f"Memory {number} is not in sight any more.")
-        transaction.decisions.tell_apart(memory, other, undo=request.undo)
+        writing.decisions.tell_apart(memory, other, undo=request.undo)
     return Outcome(WriteStatus.UPDATED, str(number))
 
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _SUMMARY = ObservationType.COMPRESSED_SUMMARY
 
 T = TypeVar("T", bound=Request)
+W = TypeVar("W")
 Embeddings = dict[str, tuple[Chunk, ...] | None]
 """The chunks of texts, embedded outside any transaction, by the hash of the text; None for one that has to wait."""
 
@@ -68,18 +69,22 @@ class EmbeddingNeeded(Exception):
 
 
 def retry_with_embeddings(app: App, write: Callable[[Embeddings], Outcome]) -> Outcome:
-    """Run `write`; where it lacks an embedding, embed that text outside of its transaction and run it again."""
-    embeddings: Embeddings = {}
+    """Run `write` as `with_embeddings` does; embed what it wrote while the model became ready."""
     cold = not app.embedder.ready
-    while True:
-        try:
-            outcome = write(embeddings)
-            break
-        except EmbeddingNeeded as needed:
-            embeddings[needed.content_hash] = chunks_now(app.embedder, needed.content)
+    outcome = with_embeddings(app, write)
     if cold:
         embed_missed(app, outcome.id)
     return outcome
+
+
+def with_embeddings(app: App, write: Callable[[Embeddings], W]) -> W:
+    """Run `write`; where it lacks an embedding, embed that text outside of its transaction and run it again."""
+    embeddings: Embeddings = {}
+    while True:
+        try:
+            return write(embeddings)
+        except EmbeddingNeeded as needed:
+            embeddings[needed.content_hash] = chunks_now(app.embedder, needed.content)
 
 
 def clear_or_journal(
@@ -145,13 +150,13 @@ def prepare_revival(app: App, one: PreparedDraft, old: Memory) -> PreparedDraft:
 
 
 def refuse_taken_key(
-    transaction: Writing, key: str | None, old: Memory, level: Sensitivity, now: datetime, *, seen: bool = True
+    writing: Writing, key: str | None, old: Memory, level: Sensitivity, now: datetime, *, seen: bool = True
 ) -> None:
     """Raise `InvalidInput` for a key that another memory of the level has, which is named if it lives and is `seen`.
 
     Whoever names a level learns that the key is taken there, and no more where the level is not let in.
     """
-    other = transaction.lookup.by_key(key, level) if key else None
+    other = writing.lookup.by_key(key, level) if key else None
     if other is not None and other.id != old.id:
         whose = f"memory {other.id}" if seen and not expired(other, now) else "another memory"
         raise InvalidInput("key", f"Invalid key: `{key}` is the key of {whose}")
@@ -162,9 +167,9 @@ def kept_note(kept: int) -> str:
     return f"The earlier text is kept as memory {kept}, which is hidden."
 
 
-def same_text_note(transaction: Writing, one: PreparedDraft, old: Memory, now: datetime) -> tuple[str, ...]:
+def same_text_note(writing: Writing, one: PreparedDraft, old: Memory, now: datetime) -> tuple[str, ...]:
     """Name the memory of the same level that has the same content already."""
-    other = transaction.lookup.by_hash(one.content_hash, old.sensitivity)
+    other = writing.lookup.by_hash(one.content_hash, old.sensitivity)
     if other is None or other.id == old.id or expired(other, now):
         return ()
     return (f"Memory {other.id} has the same content.",)
@@ -234,27 +239,25 @@ def stamped(old: Memory, said: Origin | None, *, same: bool) -> Origin:
     return old.stamp if said is None or same else least_trusted((said, old.stamp))
 
 
-def evict_surplus(app: App, transaction: Writing, newest: int) -> int:
+def evict_surplus(app: App, writing: Writing, newest: int) -> int:
     """Evict the least valuable memories beyond `max_memories` of each level, never the newest; return how many."""
     most = app.retention_rules.max_memories
-    return (
-        sum(evict(transaction, memory_id) for memory_id in transaction.retention.surplus(most, newest)) if most else 0
-    )
+    return sum(evict(writing, memory_id) for memory_id in writing.retention.surplus(most, newest)) if most else 0
 
 
-def evict(transaction: Writing, memory_id: int) -> bool:
+def evict(writing: Writing, memory_id: int) -> bool:
     """Remove a memory by rule; the summary that quotes it, and takes over its facts, keeps where they came from."""
-    old = transaction.lookup.by_id(memory_id)
-    whole = transaction.lookup.by_id(old.superseded_by) if old is not None and old.superseded_by else None
+    old = writing.lookup.by_id(memory_id)
+    whole = writing.lookup.by_id(old.superseded_by) if old is not None and old.superseded_by else None
     if old is not None and old.deleted_at is None and whole is not None and whole.type is _SUMMARY:
         lines = [line for line in whole.content.split("\n") if quotes(line, [quotable(old)])]
-        facts = [one.id for one in transaction.facts.of_memories([old.id])]
+        facts = [one.id for one in writing.facts.of_memories([old.id])]
         dated = {"created_at": old.created_at.isoformat(), "day": day(old)}
         came = {"session_id": old.session_id, "author": old.author, **old.stamp.model_dump(mode="json")}
-        transaction.summary_members.note(
+        writing.summary_members.note(
             whole.id, came | dated | {"lines": lines, "facts": facts, "labels": labels_of(old)}
         )
-    return transaction.memories.delete(memory_id, "evict")
+    return writing.memories.delete(memory_id, "evict")
 
 
 def _kept(old: Memory, given: set[str]) -> dict[str, object]:

@@ -63,11 +63,11 @@ def _update(
     namespace, memory_id = place
     with (
         journal_refusals(app, namespace, caller, _level(request)),
-        app.records.writing(caller.writable(namespace), caller.user, allowed_levels(request)) as transaction,
+        app.records.writing(caller.writable(namespace), caller.user, allowed_levels(request)) as writing,
     ):
-        if (before := transaction.outcomes.previous(_NAME, request_id)) is not None:
+        if (before := writing.outcomes.previous(_NAME, request_id)) is not None:
             return before
-        old = transaction.lookup.by_id(memory_id)
+        old = writing.lookup.by_id(memory_id)
         if old is None or expired(old, app.clock()) or old.merged_into is not None:
             raise NotFound(f"Memory {request.id} not found.")
         if outranks(old, caller.origin):
@@ -76,18 +76,18 @@ def _update(
         level = asked.sensitivity or old.sensitivity
         key = draft.key if "key" in draft.model_fields_set else old.key
         seen = level in allowed_levels(request)
-        refuse_taken_key(transaction, key, old, level, app.clock(), seen=seen)
+        refuse_taken_key(writing, key, old, level, app.clock(), seen=seen)
         one = prepare(app, clear(draft, app.on_secret), old, made)
         notes: tuple[str, ...] = (MASKED,) if asked != request or one.draft != draft else ()
         if one.content_hash != old.content_hash:
-            notes += same_text_note(transaction, one, old, app.clock())
+            notes += same_text_note(writing, one, old, app.clock())
         words = caller.origin if one.content_hash != old.content_hash else None
         entry = entry_for(app, one, old, caller.user, words)
         new_text = "content" in asked.model_fields_set  # else it can only differ by a secret that was masked
-        kept = transaction.memories.update(old, entry, "update", revive=False, keep=new_text)
+        kept = writing.memories.update(old, entry, "update", revive=False, keep=new_text)
         notes += () if kept is None else (kept_note(kept),)
         outcome = Outcome(WriteStatus.UPDATED, str(memory_id), notes)
-        transaction.outcomes.record(_NAME, request_id, outcome)
+        writing.outcomes.record(_NAME, request_id, outcome)
     return outcome
 
 

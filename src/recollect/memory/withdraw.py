@@ -5,11 +5,11 @@ Everything happens in one transaction, also a dry run, which leaves nothing behi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rapidfuzz import fuzz, process
 
@@ -19,7 +19,6 @@ from recollect.domain.origin import MOST_TRUST, Origin, least_trusted, places_of
 from recollect.domain.requests import Caller, Draft, MemoryFields
 from recollect.domain.results import Fact, Memory
 from recollect.domain.review import UndoWithdrawal, Withdraw, Withdrawn
-from recollect.engines.chunks import chunks_now
 from recollect.errors import NotFound
 from recollect.gate import clear
 from recollect.memory import merges
@@ -34,7 +33,7 @@ from recollect.memory.condense import (
     quotable,
     quotes,
 )
-from recollect.memory.prepare_write import EmbeddingNeeded, Embeddings, PreparedDraft, draft_of, entry_for, prepare
+from recollect.memory.prepare_write import Embeddings, PreparedDraft, draft_of, entry_for, prepare, with_embeddings
 from recollect.memory.reconcile import expired
 from recollect.memory.summaries import MOST_NAMED, session_key
 from recollect.search.visibility import allowed_levels, parse_id
@@ -50,7 +49,6 @@ _BACK: Final = "back"  # what came back with it, where it was undone
 _BEHIND: Final = "/:?# ,"
 """What may follow a host or a path in an address."""
 _UNDONE: Final = tuple("hidden parts links copies ends members facts texts quarantined forgotten".split())
-T = TypeVar("T")
 
 
 class _Member(NamedTuple):
@@ -295,7 +293,7 @@ def withdraw(app: App, request: Withdraw, caller: Caller, *, request_id: str = "
                 nearest = _nearest(request.source, places)
             return replace(_answer(works, numbers, applied=request.apply), nearest=nearest)
 
-    answer = _with_embeddings(app, write)
+    answer = with_embeddings(app, write)
     _refresh(app)
     return answer
 
@@ -321,7 +319,7 @@ def undo_withdrawal(app: App, request: UndoWithdrawal, caller: Caller, *, reques
                     return Withdrawn(request.id, True, hidden, rebuilt, (), undone=True)
         raise NotFound(f"Withdrawal {request.id} not found.")
 
-    answer = _with_embeddings(app, write)
+    answer = with_embeddings(app, write)
     _refresh(app)
     return answer
 
@@ -437,16 +435,6 @@ def _answer(works: Iterable[_Work], numbers: Sequence[int], *, applied: bool) ->
         current_again=tuple(sorted({one for work in every for one in work.current})),
         sources=tuple(one_line(one) for one in origins)[:_MOST_SOURCES],
     )
-
-
-def _with_embeddings(app: App, write: Callable[[Embeddings], T]) -> T:
-    """Run `write`; where it lacks an embedding, embed that text outside of its transaction and run it again."""
-    made: Embeddings = {}
-    while True:
-        try:
-            return write(made)
-        except EmbeddingNeeded as needed:
-            made[needed.content_hash] = chunks_now(app.embedder, needed.content)
 
 
 def _refresh(app: App) -> None:

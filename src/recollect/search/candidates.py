@@ -122,9 +122,8 @@ def wait_for_model(app: App) -> bool:
     Where many memories wait nobody waits for them: they are found by their words meanwhile.
     """
     model = app.embedder
-    if not model.ready or not (
-        model.wait(0.0) or len(app.records.embeddings.unembedded(_WAITED_FOR + 1)) > _WAITED_FOR
-    ):
+    embeddings = app.records.embeddings
+    if not model.ready or not (model.wait(0.0) or len(embeddings.unembedded(_WAITED_FOR + 1)) > _WAITED_FOR):
         model.wait(_PATIENCE)
     return model.ready
 
@@ -311,11 +310,8 @@ def _embedded(
         embedding = app.embedder.read([text], "query")[0]
     except (ModelUnusable, ModelMismatch) as error:  # a server that embeds for us is away
         return text, None, f"Vector search skipped: {error}"
-    return (
-        text,
-        embedding,
-        "Some memories have no embeddings yet." if app.records.embeddings.unembedded(1, view) else "",
-    )
+    waits = app.records.embeddings.unembedded(1, view)
+    return text, embedding, "Some memories have no embeddings yet." if waits else ""
 
 
 def _unanswered(app: App, view: View) -> str:

@@ -49,10 +49,8 @@ def note_of_hits(app: App, query: Query, view: View, caller: Caller) -> tuple[st
     if not others:
         return ()
     if len(others) > _MOST_PROJECTS:
-        largest = app.records.namespaces.counts(view.model_copy(update={"namespaces": others})).most_common(
-            _MOST_PROJECTS
-        )
-        others = tuple(namespace for namespace, _ in largest)
+        counts = app.records.namespaces.counts(view.model_copy(update={"namespaces": others}))
+        others = tuple(namespace for namespace, _ in counts.most_common(_MOST_PROJECTS))
     wide = query.model_copy(update={"limit": _LOOKED_AT, "max_tokens": None})
     hits = ranking_of(app, wide, view.model_copy(update={"namespaces": others})).hits
     best = {hit.memory.namespace: hit.memory for hit in reversed(hits)}
@@ -62,9 +60,8 @@ def note_of_hits(app: App, query: Query, view: View, caller: Caller) -> tuple[st
 def note_of_counts(app: App, view: View, caller: Caller, scope: Scope | None) -> tuple[str, ...]:
     """Say how many memories of which other projects such a view sees."""
     others = other_projects(app, caller, scope)
-    return (
-        _note(caller, app.records.namespaces.counts(view.model_copy(update={"namespaces": others}))) if others else ()
-    )
+    everywhere = view.model_copy(update={"namespaces": others})
+    return _note(caller, app.records.namespaces.counts(everywhere)) if others else ()
 
 
 def counts_of(app: App, projects: Sequence[str], caller: Caller) -> dict[str, int]:
