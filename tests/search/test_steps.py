@@ -25,7 +25,7 @@ IDS = [11, 12, 13, 14, 15, 16]
 
 
 def evidence(matches: tuple[float, ...] = MATCHES, **known: Any) -> Evidence:
-    """Return evidence of six candidates that were all told, with what a test says of them."""
+    """Return evidence of six candidates that were all stated, with what a test says of them."""
     ids = IDS[: len(matches)]
     said = known.pop("authority", {})
     candidates = SimpleNamespace(
@@ -99,11 +99,11 @@ def test_a_summary_comes_before_its_parts() -> None:
 
 
 def test_what_was_told_comes_before_less_authority_on_its_subject() -> None:
-    """A file that matches better stands behind all that was told of its subject, and only behind that."""
-    known = evidence(authority={11: Authority.OBSERVED}, relations=Relations(told={11: [14, 12]}))
-    assert after(known, steps.told_of_subject) == [12, 13, 14, 11, 15, 16]
-    absent = replace(known, relations=Relations(told={11: [14]}))
-    order = steps.told_of_subject(absent, Order(np.array([0, 1], dtype=np.intp), absent.matches))
+    """A file that matches better stands behind all that was stated of its subject, and only behind that."""
+    known = evidence(authority={11: Authority.OBSERVED}, relations=Relations(stated={11: [14, 12]}))
+    assert after(known, steps.stated_of_subject) == [12, 13, 14, 11, 15, 16]
+    absent = replace(known, relations=Relations(stated={11: [14]}))
+    order = steps.stated_of_subject(absent, Order(np.array([0, 1], dtype=np.intp), absent.matches))
     assert order.places.tolist() == [0, 1]
 
 
@@ -111,8 +111,8 @@ def test_what_was_told_comes_before_less_authority_on_its_subject() -> None:
 def test_a_page_stands_behind_what_was_told(match: float, found: list[int]) -> None:
     """Behind every likely answer, and behind all that is shown unless the page surely answers itself."""
     known = evidence((match, 0.6, 0.6, 0.3, 0.1), authority={11: Authority.OUTSIDE})
-    assert after(known, steps.told_before_drafts_and_pages) == found
-    assert after(evidence((match, 0.04), authority={11: Authority.OUTSIDE}), steps.told_before_drafts_and_pages) == [
+    assert after(known, steps.stated_before_drafts_and_pages) == found
+    assert after(evidence((match, 0.04), authority={11: Authority.OUTSIDE}), steps.stated_before_drafts_and_pages) == [
         *(11, 12),
     ]
 
@@ -120,7 +120,7 @@ def test_a_page_stands_behind_what_was_told(match: float, found: list[int]) -> N
 def test_a_draft_of_a_person_stands_behind_what_was_decided() -> None:
     """A draft gives way to no other draft, and an unsure one to all that is shown."""
     known = evidence(drafts=[11, 12])
-    assert after(known, steps.told_before_drafts_and_pages) == [13, 14, 11, 15, 12, 16]
+    assert after(known, steps.stated_before_drafts_and_pages) == [13, 14, 11, 15, 12, 16]
 
 
 @quick
