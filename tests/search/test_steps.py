@@ -86,12 +86,6 @@ def test_asked_for_the_past_the_older_version_comes_first() -> None:
     assert after(replace(known, asks_past=False, fits=older_fits), steps.newer_version)[:2] == [14, 11]
 
 
-def test_what_the_query_names_comes_before_its_sibling() -> None:
-    """A memory of the asked name stands before the best match that has another name there."""
-    known = evidence(relations=Relations(named={13: 11}))
-    assert after(known, steps.named_subject) == [13, 11, 12, 14, 15, 16]
-
-
 def test_a_summary_comes_before_its_parts() -> None:
     """The parts stay where they are, behind it."""
     known = evidence(relations=Relations(summaries={11: 15, 13: 15}))

@@ -22,14 +22,12 @@ _SHARED: Final = 2  # words of two memories about one subject
 class Relations:
     """Relations by ids: the `newest` version of an older memory, and of a part the summary.
 
-    `named` are those that have the name the query asks for where the best match has another. `stated` are, for a memory
-    of less authority, those that were stated of the same subject, the nearest first. `denials` are pairs of versions that
-    come from two sources, and `quotes` repeat all that was stated of their subject.
+    `stated` are, for a memory of less authority, those of full authority about its subject, the nearest first.
+    `denials` are pairs of versions that come from two sources, and `quotes` repeat all that was stated.
     """
 
     newest: Mapping[int, int] = field(default_factory=dict)
     summaries: Mapping[int, int] = field(default_factory=dict)
-    named: Mapping[int, int] = field(default_factory=dict)
     stated: Mapping[int, Sequence[int]] = field(default_factory=dict)
     denials: Sequence[tuple[int, int]] = ()
     quotes: Collection[int] = ()
@@ -39,7 +37,7 @@ class Relations:
         return self.summaries.get(memory_id, self.newest.get(memory_id))
 
     def contradicted(self, order: Sequence[int]) -> dict[int, int]:
-        """Return for each memory that may contradict others the first of them: what was stated, or what is before it."""
+        """Return for each memory that may contradict others the nearest that was stated, or the first before it."""
         rank = {one: at for at, one in enumerate(order)}
         found: dict[int, int] = {}
         for pair in self.denials:
@@ -62,20 +60,10 @@ def relations(
     return Relations(
         newest=versions.newer_by_older(pairs, candidates.rows, candidates.authority),
         summaries={one: whole for one in order if (whole := candidates.rows[one].superseded_by) in answering},
-        named=_named(query, candidates, compared),
         stated=stated,
         denials=versions.disputed(pairs, candidates.rows, candidates.authority),
         quotes=frozenset(low for low, high in stated.items() if _quotes(candidates, low, high[0])),
     )
-
-
-def _named(query: str, candidates: Candidates, compared: Mapping[int, float]) -> dict[int, int]:
-    """Return what has a name of the query in the place of another name that the best of `compared` (0–1) has there."""
-    if not compared:
-        return {}
-    rows, (best, *others) = candidates.rows, sorted(compared, key=lambda one: (-compared[one], one))
-    near = (one for one in others if compared[one] >= versions.LEAST * compared[best])
-    return {one: best for one in near if versions.other_subject(query, rows[one].content, rows[best].content)}
 
 
 def _stated_of_subject(

@@ -126,12 +126,6 @@ def newer_version(evidence: Evidence, order: Order) -> Order:
     return moved_up(order, ahead)
 
 
-def named_subject(evidence: Evidence, order: Order) -> Order:
-    """Put what has the name that the query asks for before a best match that has another name in its place."""
-    places = evidence.candidates.places
-    return moved_up(order, [(places[named], places[other]) for named, other in evidence.relations.named.items()])
-
-
 def whole_before_parts(evidence: Evidence, order: Order) -> Order:
     """Put a summary before the memories that it sums up."""
     places = evidence.candidates.places
@@ -176,7 +170,6 @@ BY_MATCH: Final[tuple[Step, ...]] = (best_match, named_period, better_score, mor
 
 BY_RELATION: Final[tuple[Step, ...]] = (
     newer_version,
-    named_subject,
     whole_before_parts,
     stated_of_subject,
     stated_before_drafts_and_pages,
