@@ -213,14 +213,14 @@ def _sorted(order: Order, keys: Numbers) -> Order:
 
 
 def _among_close(order: Order, keys: Numbers) -> Order:
-    """Return an order by keys within each run of matches that are too close to tell apart."""
-    matches = np.sort(order.matches[order.places])[::-1]
-    run, best = np.zeros(len(matches), dtype=np.intp), np.inf
-    for rank, match in enumerate(matches.tolist()):
+    """Return an order by keys within each run of matches that are too close to differ."""
+    runs: list[int] = []
+    best, run = np.inf, 0
+    for rank, match in enumerate(np.sort(order.matches[order.places])[::-1].tolist()):
         if match < best * (1.0 - _ERROR):
-            best, number = match, rank
-        run[rank] = number
-    return order._replace(places=order.places[np.lexsort((keys[order.places], run))])
+            best, run = match, rank
+        runs.append(run)
+    return order._replace(places=order.places[np.lexsort((keys[order.places], np.array(runs)))])
 
 
 def _ranks(order: Order) -> Places:
