@@ -117,6 +117,13 @@ def test_a_draft_of_a_person_stands_behind_what_was_decided() -> None:
     assert after(known, steps.stated_before_drafts_and_pages) == [13, 14, 11, 15, 12, 16]
 
 
+def test_the_lower_of_two_that_deny_each_other_may_contradict_the_higher() -> None:
+    """Behind the first ten, what is denied there stands before; what only repeats a rule contradicts nothing."""
+    known = Relations(denials=[(11, 12), (11, 13)], stated={14: [15], 16: [15]}, quotes={16})
+    assert known.contradicted([13, 11, 12, 15, 14, 16]) == {11: 13, 12: 11, 14: 15}
+    assert known.contradicted([13, 11]) == {11: 12, 14: 15}
+
+
 @quick
 @given(st.permutations(range(8)), st.lists(st.tuples(st.integers(0, 3), st.integers(4, 7)), max_size=6))
 def test_what_leads_moves_up_and_nothing_is_lost(places: list[int], ahead: list[tuple[int, int]]) -> None:

@@ -37,12 +37,19 @@ class Relations:
         return self.summaries.get(memory_id, self.newest.get(memory_id))
 
     def contradicted(self, order: Sequence[int]) -> dict[int, int]:
-        """Return for each memory that may contradict others the nearest that was stated, or the first before it."""
-        rank = {one: at for at, one in enumerate(order)}
+        """Return for each memory that may contradict others the nearest that was stated, or the first before it.
+
+        What is not in the `order` stands before all of it.
+        """
+        ranks = {one: rank for rank, one in enumerate(order)}
+
+        def rank_of(memory_id: int) -> int:
+            return ranks.get(memory_id, -1)
+
         found: dict[int, int] = {}
         for pair in self.denials:
-            high, low = sorted(pair, key=rank.__getitem__)
-            found[low] = min(found.get(low, high), high, key=rank.__getitem__)
+            high, low = sorted(pair, key=rank_of)
+            found[low] = min(found.get(low, high), high, key=rank_of)
         return found | {low: stated[0] for low, stated in self.stated.items() if low not in self.quotes}
 
 
