@@ -34,7 +34,6 @@ def evidence(matches: tuple[float, ...] = MATCHES, **known: Any) -> Evidence:
         authority={one: said.get(one, Authority.TOLD) for one in ids},
         unapproved=frozenset(one for one, authority in said.items() if authority is Authority.OUTSIDE),
         drafts=frozenset(known.pop("drafts", ())),
-        columns=SimpleNamespace(held=np.array(known.pop("held", [0.5] * len(ids)))),
     )
     scores = Scores(np.array(known.pop("scores", [0.5] * len(ids))), {})
     least = np.full(len(ids), 0.05)
@@ -50,14 +49,13 @@ def after(known: Evidence, *taken: steps.Step) -> list[int]:
     return [known.candidates.ids[place] for place in order.places]
 
 
-def test_matches_that_are_too_close_are_ordered_by_words_then_by_score() -> None:
-    """Within two percent of a match the words held decide, then the score; a better match stays ahead."""
-    known = evidence((0.9, 0.6, 0.595, 0.59, 0.5), scores=[0.1, 0.2, 0.3, 0.4, 0.9], held=[0.1, 0.5, 0.5, 0.8, 0.9])
+def test_matches_that_are_too_close_are_ordered_by_score() -> None:
+    """Within two percent of a match the score decides; a better match stays ahead."""
+    known = evidence((0.9, 0.6, 0.595, 0.59, 0.5), scores=[0.1, 0.2, 0.3, 0.4, 0.9])
     assert after(known) == [11, 12, 13, 14, 15]
     assert after(known, steps.better_score) == [11, 14, 13, 12, 15]
-    assert after(known, steps.better_score, steps.more_words) == [11, 14, 13, 12, 15]
-    assert after(replace(known, scores=Scores(np.array([0.1, 0.4, 0.3, 0.2, 0.9]), {})), *steps.BY_MATCH) == [
-        *(11, 14, 12, 13, 15),
+    assert after(replace(known, scores=Scores(np.array([0.1, 0.4, 0.2, 0.3, 0.9]), {})), *steps.BY_MATCH) == [
+        *(11, 12, 14, 13, 15),
     ]
 
 

@@ -66,11 +66,17 @@ def relations(
     stated = _stated_of_subject(app, candidates, order, asked)
     return Relations(
         newest=versions.newer_by_older(pairs, candidates.rows, candidates.authority),
-        summaries={one: whole for one in order if (whole := candidates.rows[one].superseded_by) in answering},
+        summaries=_summaries(candidates, order, answering),
         stated=stated,
         denials=versions.disputed(pairs, candidates.rows, candidates.authority),
         quotes=frozenset(low for low, high in stated.items() if _quotes(candidates, low, high[0])),
     )
+
+
+def _summaries(candidates: Candidates, order: Sequence[int], answering: Collection[int]) -> dict[int, int]:
+    """Return for each memory that a summary has replaced that summary, where it answers."""
+    links = ((one, candidates.rows[one].superseded_by) for one in order)
+    return {one: whole for one, whole in links if whole is not None and whole in answering}
 
 
 def _stated_of_subject(

@@ -101,11 +101,6 @@ def better_score(evidence: Evidence, order: Order) -> Order:
     return _among_close(order, -evidence.scores.totals)
 
 
-def more_words(evidence: Evidence, order: Order) -> Order:
-    """Among matches that are too close to differ, put first what holds more of the query's words."""
-    return _among_close(order, -evidence.candidates.columns.held)
-
-
 def score_alone(evidence: Evidence, order: Order) -> Order:
     """Put the higher score first, whatever else is known."""
     order = _sorted(order, -order.matches)
@@ -165,7 +160,7 @@ def stated_before_drafts_and_pages(evidence: Evidence, order: Order) -> Order:
     return moved_back(order, last)
 
 
-BY_MATCH: Final[tuple[Step, ...]] = (best_match, named_period, better_score, more_words)
+BY_MATCH: Final[tuple[Step, ...]] = (best_match, named_period, better_score)
 """Steps by what is known of each candidate alone."""
 
 BY_RELATION: Final[tuple[Step, ...]] = (
