@@ -1,11 +1,10 @@
-"""The order of hits in a real store: what a question names, what repeats a rule, and what is shown at all."""
+"""The order of hits in a real store: what repeats a rule, and what is shown at all."""
 
 from __future__ import annotations
 
 import pytest
 
 from callers import ADA
-from clock import Clock
 from recollect import App, Query, recall
 from recollect.domain.origin import SaidBy
 from recollect.search.match import least_match
@@ -13,29 +12,6 @@ from run_operations import add
 
 RULE = "We deploy the billing service from the branch release-stable."
 QUESTION = "From which branch do we deploy the billing service?"
-
-
-@pytest.mark.parametrize(
-    ("older", "newer", "question"),
-    [
-        (
-            "Spectrometer A is calibrated against the neon lamp every Monday.",
-            "Spectrometer B is calibrated against the mercury lamp once a month.",
-            "Which lamp do we use to calibrate spectrometer A?",
-        ),
-        (
-            "Frontend lint is Biome with 100-column lines; run lint:fix before you push.",
-            "Backend lint is Ruff with 110-column lines and the import rules on.",
-            "What line length does the frontend linter enforce now?",
-        ),
-    ],
-)
-def test_what_the_question_names_comes_first(app: App, clock: Clock, older: str, newer: str, question: str) -> None:
-    """A sibling that matches as well, or better, stands behind, however new it is."""
-    named = add(app, older)
-    clock.pass_days(2)
-    add(app, newer)
-    assert recall(app, Query(query=question), ADA).hits[0].memory.id == named
 
 
 def test_what_repeats_a_rule_does_not_contradict_it(app: App) -> None:

@@ -25,7 +25,7 @@ IDS = [11, 12, 13, 14, 15, 16]
 
 
 def evidence(matches: tuple[float, ...] = MATCHES, **known: Any) -> Evidence:
-    """Return evidence of six candidates that were all told, with what a test says of them."""
+    """Return evidence of six candidates that were all stated, with what a test says of them."""
     ids = IDS[: len(matches)]
     said = known.pop("authority", {})
     candidates = SimpleNamespace(
@@ -34,7 +34,6 @@ def evidence(matches: tuple[float, ...] = MATCHES, **known: Any) -> Evidence:
         authority={one: said.get(one, Authority.TOLD) for one in ids},
         unapproved=frozenset(one for one, authority in said.items() if authority is Authority.OUTSIDE),
         drafts=frozenset(known.pop("drafts", ())),
-        columns=SimpleNamespace(held=np.array(known.pop("held", [0.5] * len(ids)))),
     )
     scores = Scores(np.array(known.pop("scores", [0.5] * len(ids))), {})
     least = np.full(len(ids), 0.05)
@@ -50,14 +49,13 @@ def after(known: Evidence, *taken: steps.Step) -> list[int]:
     return [known.candidates.ids[place] for place in order.places]
 
 
-def test_matches_that_are_too_close_are_ordered_by_words_then_by_score() -> None:
-    """Within two percent of a match the words held decide, then the score; a better match stays ahead."""
-    known = evidence((0.9, 0.6, 0.595, 0.59, 0.5), scores=[0.1, 0.2, 0.3, 0.4, 0.9], held=[0.1, 0.5, 0.5, 0.8, 0.9])
+def test_matches_that_are_too_close_are_ordered_by_score() -> None:
+    """Within two percent of a match the score decides; a better match stays ahead."""
+    known = evidence((0.9, 0.6, 0.595, 0.59, 0.5), scores=[0.1, 0.2, 0.3, 0.4, 0.9])
     assert after(known) == [11, 12, 13, 14, 15]
     assert after(known, steps.better_score) == [11, 14, 13, 12, 15]
-    assert after(known, steps.better_score, steps.more_words) == [11, 14, 13, 12, 15]
-    assert after(replace(known, scores=Scores(np.array([0.1, 0.4, 0.3, 0.2, 0.9]), {})), *steps.BY_MATCH) == [
-        *(11, 14, 12, 13, 15),
+    assert after(replace(known, scores=Scores(np.array([0.1, 0.4, 0.2, 0.3, 0.9]), {})), *steps.BY_MATCH) == [
+        *(11, 12, 14, 13, 15),
     ]
 
 
@@ -86,12 +84,6 @@ def test_asked_for_the_past_the_older_version_comes_first() -> None:
     assert after(replace(known, asks_past=False, fits=older_fits), steps.newer_version)[:2] == [14, 11]
 
 
-def test_what_the_query_names_comes_before_its_sibling() -> None:
-    """A memory of the asked name stands before the best match that has another name there."""
-    known = evidence(relations=Relations(named={13: 11}))
-    assert after(known, steps.named_subject) == [13, 11, 12, 14, 15, 16]
-
-
 def test_a_summary_comes_before_its_parts() -> None:
     """The parts stay where they are, behind it."""
     known = evidence(relations=Relations(summaries={11: 15, 13: 15}))
@@ -99,11 +91,11 @@ def test_a_summary_comes_before_its_parts() -> None:
 
 
 def test_what_was_told_comes_before_less_authority_on_its_subject() -> None:
-    """A file that matches better stands behind all that was told of its subject, and only behind that."""
-    known = evidence(authority={11: Authority.OBSERVED}, relations=Relations(told={11: [14, 12]}))
-    assert after(known, steps.told_of_subject) == [12, 13, 14, 11, 15, 16]
-    absent = replace(known, relations=Relations(told={11: [14]}))
-    order = steps.told_of_subject(absent, Order(np.array([0, 1], dtype=np.intp), absent.matches))
+    """A file that matches better stands behind all that was stated of its subject, and only behind that."""
+    known = evidence(authority={11: Authority.OBSERVED}, relations=Relations(stated={11: [14, 12]}))
+    assert after(known, steps.stated_of_subject) == [12, 13, 14, 11, 15, 16]
+    absent = replace(known, relations=Relations(stated={11: [14]}))
+    order = steps.stated_of_subject(absent, Order(np.array([0, 1], dtype=np.intp), absent.matches))
     assert order.places.tolist() == [0, 1]
 
 
@@ -111,8 +103,8 @@ def test_what_was_told_comes_before_less_authority_on_its_subject() -> None:
 def test_a_page_stands_behind_what_was_told(match: float, found: list[int]) -> None:
     """Behind every likely answer, and behind all that is shown unless the page surely answers itself."""
     known = evidence((match, 0.6, 0.6, 0.3, 0.1), authority={11: Authority.OUTSIDE})
-    assert after(known, steps.told_before_drafts_and_pages) == found
-    assert after(evidence((match, 0.04), authority={11: Authority.OUTSIDE}), steps.told_before_drafts_and_pages) == [
+    assert after(known, steps.stated_before_drafts_and_pages) == found
+    assert after(evidence((match, 0.04), authority={11: Authority.OUTSIDE}), steps.stated_before_drafts_and_pages) == [
         *(11, 12),
     ]
 
@@ -120,7 +112,14 @@ def test_a_page_stands_behind_what_was_told(match: float, found: list[int]) -> N
 def test_a_draft_of_a_person_stands_behind_what_was_decided() -> None:
     """A draft gives way to no other draft, and an unsure one to all that is shown."""
     known = evidence(drafts=[11, 12])
-    assert after(known, steps.told_before_drafts_and_pages) == [13, 14, 11, 15, 12, 16]
+    assert after(known, steps.stated_before_drafts_and_pages) == [13, 14, 11, 15, 12, 16]
+
+
+def test_the_lower_of_two_that_deny_each_other_may_contradict_the_higher() -> None:
+    """Behind the first ten, what is denied there stands before; what only repeats a rule contradicts nothing."""
+    known = Relations(denials=[(11, 12), (11, 13)], stated={14: [15], 16: [15]}, quotes={16})
+    assert known.contradicted([13, 11, 12, 15, 14, 16]) == {11: 13, 12: 11, 14: 15}
+    assert known.contradicted([13, 11]) == {11: 12, 14: 15}
 
 
 @quick

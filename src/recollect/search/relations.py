@@ -22,15 +22,13 @@ _SHARED: Final = 2  # words of two memories about one subject
 class Relations:
     """Relations by ids: the `newest` version of an older memory, and of a part the summary.
 
-    `named` are those that have the name the query asks for where the best match has another. `told` are, for a memory
-    of less authority, those that were told of the same subject, the nearest first. `denials` are pairs of versions that
-    come from two sources, and `quotes` repeat all that was told of their subject.
+    `stated` are, for a memory of less authority, those of full authority about its subject, the nearest first.
+    `denials` are pairs of versions that come from two sources, and `quotes` repeat all that was stated.
     """
 
     newest: Mapping[int, int] = field(default_factory=dict)
     summaries: Mapping[int, int] = field(default_factory=dict)
-    named: Mapping[int, int] = field(default_factory=dict)
-    told: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    stated: Mapping[int, Sequence[int]] = field(default_factory=dict)
     denials: Sequence[tuple[int, int]] = ()
     quotes: Collection[int] = ()
 
@@ -39,13 +37,20 @@ class Relations:
         return self.summaries.get(memory_id, self.newest.get(memory_id))
 
     def contradicted(self, order: Sequence[int]) -> dict[int, int]:
-        """Return for each memory that may contradict others the first of them: what was told, or what is before it."""
-        rank = {one: at for at, one in enumerate(order)}
+        """Return for each memory that may contradict others the nearest that was stated, or the first before it.
+
+        What is not in the `order` stands before all of it.
+        """
+        ranks = {one: rank for rank, one in enumerate(order)}
+
+        def rank_of(memory_id: int) -> int:
+            return ranks.get(memory_id, -1)
+
         found: dict[int, int] = {}
         for pair in self.denials:
-            high, low = sorted(pair, key=rank.__getitem__)
-            found[low] = min(found.get(low, high), high, key=rank.__getitem__)
-        return found | {low: told[0] for low, told in self.told.items() if low not in self.quotes}
+            high, low = sorted(pair, key=rank_of)
+            found[low] = min(found.get(low, high), high, key=rank_of)
+        return found | {low: stated[0] for low, stated in self.stated.items() if low not in self.quotes}
 
 
 NO_RELATIONS: Final = Relations()
@@ -58,47 +63,39 @@ def relations(
     asked = versions.Asked(query, candidates.found.terms.weights)
     compared = {one: answering[one] for one in order[:FIRST] if one in answering}
     pairs = versions.version_pairs(asked, candidates.rows, compared)
-    told = _told_of_subject(app, candidates, order, asked)
+    stated = _stated_of_subject(app, candidates, order, asked)
     return Relations(
         newest=versions.newer_by_older(pairs, candidates.rows, candidates.authority),
-        summaries={
-            one: whole
-            for one in order
-            if (whole := candidates.rows[one].superseded_by) is not None and whole in answering
-        },
-        named=_named(query, candidates, compared),
-        told=told,
+        summaries=_summaries(candidates, order, answering),
+        stated=stated,
         denials=versions.disputed(pairs, candidates.rows, candidates.authority),
-        quotes=frozenset(low for low, high in told.items() if _quotes(candidates, low, high[0])),
+        quotes=frozenset(low for low, high in stated.items() if _quotes(candidates, low, high[0])),
     )
 
 
-def _named(query: str, candidates: Candidates, compared: Mapping[int, float]) -> dict[int, int]:
-    """Return what has a name of the query in the place of another name that the best of `compared` (0–1) has there."""
-    if not compared:
-        return {}
-    rows, (best, *others) = candidates.rows, sorted(compared, key=lambda one: (-compared[one], one))
-    near = (one for one in others if compared[one] >= versions.LEAST * compared[best])
-    return {one: best for one in near if versions.other_subject(query, rows[one].content, rows[best].content)}
+def _summaries(candidates: Candidates, order: Sequence[int], answering: Collection[int]) -> dict[int, int]:
+    """Return for each memory that a summary has replaced that summary, where it answers."""
+    links = ((one, candidates.rows[one].superseded_by) for one in order)
+    return {one: whole for one, whole in links if whole is not None and whole in answering}
 
 
-def _told_of_subject(
+def _stated_of_subject(
     app: App, candidates: Candidates, order: Sequence[int], asked: versions.Asked
 ) -> dict[int, list[int]]:
-    """Return for each of the first memories what was told of its subject among them, the nearest first.
+    """Return for each of the first memories what was stated of its subject among them, the nearest first.
 
     Two memories are about one subject where their vectors are near and they share words that carry meaning.
     """
     authority, rows = candidates.authority, candidates.rows
-    told = [one for one in order if authority[one] is Authority.TOLD][:FIRST]
-    first = list(dict.fromkeys([*order[:FIRST], *told]))
-    if not told or all(authority[one] is Authority.TOLD for one in first):
+    stated = [one for one in order if authority[one] is Authority.TOLD][:FIRST]
+    first = list(dict.fromkeys([*order[:FIRST], *stated]))
+    if not stated or all(authority[one] is Authority.TOLD for one in first):
         return {}
     if candidates.query.semantic:
         cosines = sorted(app.vectors.similarities(first).items(), key=lambda pair: -pair[1])
         near = [pair for pair, cosine in cosines if cosine >= app.embedder.card.subject]
     else:  # no vector tells what they are about: all of them answer the query
-        near = [(one, high) for one in first for high in told]
+        near = [(one, high) for one in first for high in stated]
     found: dict[int, list[int]] = {}
     for pair in near:
         low, high = sorted(pair, key=authority.__getitem__)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 else:
     from recollect.engines import arrays as np
 
-_ERROR: Final = 0.02  # share of a match: what is closer cannot be told apart by it
+_ERROR: Final = 0.02  # share of a match: what is closer is no difference
 
 
 class Order(NamedTuple):
@@ -63,8 +63,8 @@ class Evidence:
         return self.matches >= self.least
 
     @cached_property
-    def told(self) -> NDArray[np.bool]:
-        """Return which candidates a person or an agent told."""
+    def stated(self) -> NDArray[np.bool]:
+        """Return which candidates a person or an agent stated."""
         authority = self.candidates.authority
         return np.array([authority[one] is Authority.TOLD for one in self.candidates.ids], dtype=bool)
 
@@ -97,13 +97,8 @@ def named_period(evidence: Evidence, order: Order) -> Order:
 
 
 def better_score(evidence: Evidence, order: Order) -> Order:
-    """Among matches that are too close to tell apart, put the higher score first."""
+    """Among matches that are too close to differ, put the higher score first."""
     return _among_close(order, -evidence.scores.totals)
-
-
-def more_words(evidence: Evidence, order: Order) -> Order:
-    """Among matches that are too close to tell apart, put first what holds more of the query's words."""
-    return _among_close(order, -evidence.candidates.columns.held)
 
 
 def score_alone(evidence: Evidence, order: Order) -> Order:
@@ -126,32 +121,26 @@ def newer_version(evidence: Evidence, order: Order) -> Order:
     return moved_up(order, ahead)
 
 
-def named_subject(evidence: Evidence, order: Order) -> Order:
-    """Put what has the name that the query asks for before a best match that has another name in its place."""
-    places = evidence.candidates.places
-    return moved_up(order, [(places[named], places[other]) for named, other in evidence.relations.named.items()])
-
-
 def whole_before_parts(evidence: Evidence, order: Order) -> Order:
     """Put a summary before the memories that it sums up."""
     places = evidence.candidates.places
     return moved_up(order, [(places[whole], places[part]) for part, whole in evidence.relations.summaries.items()])
 
 
-def told_of_subject(evidence: Evidence, order: Order) -> Order:
-    """Put what was told of a subject before what has less authority and is about the same."""
+def stated_of_subject(evidence: Evidence, order: Order) -> Order:
+    """Put what was stated of a subject before what has less authority and is about the same."""
     places, ranks = evidence.candidates.places, _ranks(order)
     last = np.full(len(ranks), -1)
-    for low, told in evidence.relations.told.items():
-        found = (ranks[places[one]] for one in told)
+    for low, stated in evidence.relations.stated.items():
+        found = (ranks[places[one]] for one in stated)
         last[places[low]] = max((rank for rank in found if rank < len(order.places)), default=-1)
     return moved_back(order, last)
 
 
-def told_before_drafts_and_pages(evidence: Evidence, order: Order) -> Order:
-    """Put what was told before drafts, and before what came from outside and nobody approved.
+def stated_before_drafts_and_pages(evidence: Evidence, order: Order) -> Order:
+    """Put what was stated before drafts, and before what came from outside and nobody approved.
 
-    Likely answers go ahead of all of these. Whatever was told and is among the first goes ahead of those that do not
+    Likely answers go ahead of all of these. Whatever was stated and is among the first goes ahead of those that do not
     surely answer themselves.
     """
     low = (evidence.drafts | evidence.unapproved)[order.places]
@@ -159,27 +148,26 @@ def told_before_drafts_and_pages(evidence: Evidence, order: Order) -> Order:
         return order
     ranks, matches = _ranks(order), evidence.matches
     last = np.full(len(ranks), -1)
-    for draft_of_told in (False, True):
-        told = evidence.told & ~evidence.drafts if draft_of_told else evidence.told
-        ahead = order.places[told[order.places]]
+    for of_stated in (False, True):
+        stated = evidence.stated & ~evidence.drafts if of_stated else evidence.stated
+        ahead = order.places[stated[order.places]]
         likely = ahead[matches[ahead] >= LIKELY]
         near = ahead[(ranks[ahead] < FIRST) | (ranks[ahead] == ranks[ahead[:1]])]
         shown = near[evidence.answers[near] | evidence.all_shown]
-        for place in order.places[low & (evidence.told[order.places] == draft_of_told)]:
+        for place in order.places[low & (evidence.stated[order.places] == of_stated)]:
             before = likely if matches[place] >= SURE else np.concatenate([likely, shown])
             last[place] = ranks[before].max(initial=-1)
     return moved_back(order, last)
 
 
-BY_MATCH: Final[tuple[Step, ...]] = (best_match, named_period, better_score, more_words)
+BY_MATCH: Final[tuple[Step, ...]] = (best_match, named_period, better_score)
 """Steps by what is known of each candidate alone."""
 
 BY_RELATION: Final[tuple[Step, ...]] = (
     newer_version,
-    named_subject,
     whole_before_parts,
-    told_of_subject,
-    told_before_drafts_and_pages,
+    stated_of_subject,
+    stated_before_drafts_and_pages,
 )
 """Steps by what candidates are to one another."""
 
@@ -220,14 +208,14 @@ def _sorted(order: Order, keys: Numbers) -> Order:
 
 
 def _among_close(order: Order, keys: Numbers) -> Order:
-    """Return an order by keys within each run of matches that are too close to tell apart."""
-    matches = np.sort(order.matches[order.places])[::-1]
-    run, best = np.zeros(len(matches), dtype=np.intp), np.inf
-    for rank, match in enumerate(matches.tolist()):
+    """Return an order by keys within each run of matches that are too close to differ."""
+    runs: list[int] = []
+    best, run = np.inf, 0
+    for rank, match in enumerate(np.sort(order.matches[order.places])[::-1].tolist()):
         if match < best * (1.0 - _ERROR):
-            best, number = match, rank
-        run[rank] = number
-    return order._replace(places=order.places[np.lexsort((keys[order.places], run))])
+            best, run = match, rank
+        runs.append(run)
+    return order._replace(places=order.places[np.lexsort((keys[order.places], np.array(runs)))])
 
 
 def _ranks(order: Order) -> Places:
