@@ -81,7 +81,8 @@ _SUBJECTS: Final = {
     "Who asks": "user team project time_zone",
     "Models": "model models_dir rerank embedding_url embedding_key",
     "A team's server, on each client": "url token insecure",
-    "A team's server, where it runs": "database_url chroma_url max_body_mib requests_per_minute workers metrics_token",
+    "A team's server, where it runs": "database_url chroma_url max_body_mib requests_per_minute "
+    "concurrent_requests metrics_token",
     "A language model": "chat_model chat_url chat_key chat_seconds chat_tokens_day",
 }
 _SESSIONS: Final = """## Sessions of coding agents

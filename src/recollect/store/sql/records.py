@@ -203,6 +203,8 @@ class Records:
         self, namespaces: Sequence[str], actor: str, operation: str, request_id: str
     ) -> Outcome | None:
         """Return how this very request ended in one of these namespaces; None for an empty id."""
+        if not request_id:
+            return None
         with self._database.reading() as connection:
             return previous_outcome(connection, namespaces, actor, operation, request_id)
 
@@ -426,5 +428,5 @@ class Records:
     def _home(self, memory_id: int, *conditions: ColumnElement[bool]) -> str | None:
         """Return the namespace of a memory that meets the conditions."""
         query = select(tables.namespace.c.name).join(memory, memory.c.namespace_id == tables.namespace.c.id)
-        with self._database.reading() as connection:
-            return connection.execute(query.where(memory.c.id == memory_id, *conditions)).scalar()
+        rows = self._database.rows(query.where(memory.c.id == memory_id, *conditions))
+        return rows[0].name if rows else None
