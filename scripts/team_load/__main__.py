@@ -13,6 +13,7 @@ import random
 import resource
 import secrets
 import statistics
+import sys
 import tempfile
 import threading
 import time
@@ -136,18 +137,36 @@ def _each(pids: Sequence[int], look: Callable[[psutil.Process], Any]) -> list[An
 
 
 @contextmanager
-def replicas(stage: Stage, count: int, metrics_token: str) -> Iterator[list[TeamProcess]]:
-    """Run so many replicas over the store."""
+def replicas(stage: Stage, count: int, workers: int, metrics_token: str) -> Iterator[list[TeamProcess]]:
+    """Run so many replicas over the store, each with so many workers."""
     ours = variables_of(stage.settings) | {"RECOLLECT_METRICS_TOKEN": metrics_token}
     others = {name: value for name, value in os.environ.items() if not name.startswith("RECOLLECT_")}
     with ExitStack() as undo:
-        running = [TeamProcess(others | ours, stage.folder / f"replica{number}.log") for number in range(count)]
+        logs, more = (stage.folder / f"replica{number}.log" for number in range(count)), ("--workers", str(workers))
+        running = [TeamProcess(others | ours, log, *more) for log in logs]
         for one in running:
             undo.callback(one.kill)
             one.start()
         yield running
         for one in running:
             one.stop()
+
+
+def served(pid: int, workers: int) -> list[psutil.Process]:
+    """Return the processes of a replica that answer, once all of its workers do."""
+    replica, end = psutil.Process(pid), time.monotonic() + 120
+    while workers > 1:
+        found = [one for one in replica.children() if _listens(one)]
+        if len(found) == workers:
+            return found
+        if time.monotonic() > end:
+            sys.exit(f"Of {workers} workers {len(found)} answer.")
+        time.sleep(0.1)
+    return [replica]
+
+
+def _listens(process: psutil.Process) -> bool:
+    return any(one.status == psutil.CONN_LISTEN for one in process.net_connections("tcp"))
 
 
 def bare(stage: Stage, client: Client, queries: Sequence[str]) -> dict[str, Any]:
@@ -225,14 +244,15 @@ def load(clients: Sequence[Client], seconds: float, name: str) -> float:
 
 
 def measured(
-    stage: Stage, count: int, clients: int, seconds: float, texts: tuple[list[str], list[str]]
+    stage: Stage, count: int, workers: int, clients: int, seconds: float, texts: tuple[list[str], list[str]]
 ) -> dict[str, Any]:
     """Measure one load on so many replicas."""
     filled, further = texts
     metrics_token = secrets.token_urlsafe(32)
     with recollect.open_app(stage.settings, wait=False, background=False) as app:
         given = tokens(app, clients)
-    with replicas(stage, count, metrics_token) as running:
+    with replicas(stage, count, workers, metrics_token) as running:
+        serving = [found.pid for one in running for found in served(one.pid, workers)]
         made = [
             Client(number, running[number % count].url, token, filled, further[number::clients])
             for number, token in enumerate(given)
@@ -242,7 +262,7 @@ def measured(
         for one in made:  # each namespace of the index is opened by its first query
             one.post("recall", {"query": sample[0]})
         chroma = [one.pid for one in psutil.Process().children() if "chroma" in " ".join(one.cmdline())]
-        groups = {"replicas": [one.pid for one in running], "Chroma": chroma, "PostgreSQL": backends(stage.settings)}
+        groups = {"replicas": serving, "Chroma": chroma, "PostgreSQL": backends(stage.settings)}
         before, spent, own = Using(groups).cpu(), stages(running, metrics_token), time.process_time()
         wall = load(made, seconds, f"{clients} clients, {count} replicas")
         own = time.process_time() - own
@@ -252,7 +272,8 @@ def measured(
         cores = {name: round((after[name] - before[name]) / wall, 2) for name in groups} | {
             "clients": round(own / wall, 2)
         }
-        return figures(made, wall, spent) | {"replicas": count, "bare": parts, "cores": cores, "memory": using.memory()}
+        counts = {"replicas": count, "workers": workers}
+        return figures(made, wall, spent) | counts | {"bare": parts, "cores": cores, "memory": using.memory()}
 
 
 def figures(clients: Sequence[Client], wall: float, spent: Counter[tuple[str, str]]) -> dict[str, Any]:
@@ -278,7 +299,8 @@ def figures(clients: Sequence[Client], wall: float, spent: Counter[tuple[str, st
 
 def show(one: dict[str, Any]) -> None:
     """Print one run."""
-    title = f"{one['replicas']} replica(s): {one['requests_per_second']} requests a second in {one['seconds']} s"
+    rate = f"{one['requests_per_second']} requests a second in {one['seconds']} s"
+    title = f"{one['replicas']} replica(s) with {one['workers']} worker(s): {rate}"
     table = Table("milliseconds", "requests", "p50", "p95", "p99", "most", title=title, title_justify="left")
     for name, some in (one["latency"] | one["bare"]).items():
         told = [str(some.get(key, "")) for key in ("requests", *(f"p{cut}_ms" for cut in PERCENTILES), "most_ms")]
@@ -298,6 +320,7 @@ def main(
     count: Annotated[
         list[int] | None, typer.Option("--replicas", help="Repeat it for more; default 1, then 2.")
     ] = None,
+    workers: Annotated[int, typer.Option(help="How many workers each replica has.")] = 1,
     keep: Annotated[Path | None, typer.Option(help="Folder to keep the filled store in, for the next time.")] = None,
     fill_only: Annotated[bool, typer.Option("--fill-only", help="Fill the store of `--keep` and end.")] = False,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write the figures here, as JSON.")] = None,
@@ -317,7 +340,7 @@ def main(
         random.shuffle(further)  # a kept store has been told some of them
         for place, replica_count in enumerate(counts := count or [1, 2]):
             some = further[place :: len(counts)]
-            runs.append(measured(stage, replica_count, clients, seconds, (filled, some)))
+            runs.append(measured(stage, replica_count, workers, clients, seconds, (filled, some)))
             show(runs[-1])
     found = {"memories": memories, "clients": clients, "filling_seconds": stage.filling_seconds, "runs": runs}
     if json_file is not None:

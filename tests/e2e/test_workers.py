@@ -37,16 +37,16 @@ class Replica:
         self.process = process
         self.headers = {"Authorization": f"Bearer {process.init()}"}
         process.start()
-        until(lambda: len(self.workers()) == COUNT and len(self.serving()) == COUNT)
+        until(lambda: self.begun() == COUNT)
 
     def workers(self) -> list[int]:
         """Return the processes that share the port."""
         children = psutil.Process(self.process.pid).children()
         return [one.pid for one in children if "spawn_main" in " ".join(one.cmdline())]
 
-    def serving(self) -> set[str]:
-        """Return the workers whose numbers are told."""
-        return {one["worker"] for one, _ in self.samples("process_start_time_seconds")}
+    def begun(self) -> int:
+        """Return how often a worker has begun to serve."""
+        return self.process.log().count(" serves (process ")
 
     def samples(self, name: str) -> list[tuple[dict[str, str], float]]:
         """Return the labels and values of a metric."""
@@ -134,6 +134,7 @@ def test_a_worker_that_dies_is_started_again(replica: Replica) -> None:
     """The others answer meanwhile, what was acknowledged stays, and a signal then ends all of them with 0."""
     before = replica.workers()
     os.kill(before[0], signal.SIGKILL)
+    until(lambda: not psutil.pid_exists(before[0]))  # with it go the connections that it had
     written: list[str] = []
 
     def write(client: httpx.Client) -> None:
@@ -141,7 +142,7 @@ def test_a_worker_that_dies_is_started_again(replica: Replica) -> None:
         written.append(replica.ask(client, "remember", content=content, scope="personal")["id"])
 
     at_once(write, replica)
-    until(lambda: len(replica.serving()) == COUNT)
+    until(lambda: replica.begun() == COUNT + 1)
     after = replica.workers()
     assert before[1] in after
     assert before[0] not in after
@@ -157,7 +158,8 @@ def test_workers_end_with_the_process_that_looks_after_them(replica: Replica) ->
     """Where that one is killed, no worker stays behind on the port."""
     workers = replica.workers()
     replica.process.kill()
-    until(lambda: not [pid for pid in workers if psutil.pid_exists(pid)])
+    until(lambda: not any(map(psutil.pid_exists, workers)))
+    assert not replica.process.ready()
 
 
 def refused(home: Path, *options: str, **variables: str) -> tuple[int, str]:

@@ -45,6 +45,9 @@ def _forget(app: App, request: Forget, caller: Caller, request_id: str, *, hard:
         return before
     memory_id = parse_id(request.id)
     namespace = app.records.namespaces.of_memory(memory_id, namespaces, levels) if memory_id else None
+    if namespace is None and not request_id:
+        caller.writable(namespaces[0])
+        return Outcome(WriteStatus.NOT_FOUND, request.id)
     before_now = summaries.replaced_by(app, memory_id, namespace) if memory_id and namespace and hard else frozenset()
     touched: set[int] = set()
     quoted: list[str] = []

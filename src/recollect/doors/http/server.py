@@ -76,8 +76,8 @@ def serve(
             log_to_stderr()
             access = TeamAccess(app, settings, began)
             if place is not None:
-                access.metrics_text = SharedMetrics(access.metrics_text, place.folder, place.number).text
                 app.embedder.wait(_MODEL)
+                access.metrics_text = SharedMetrics(access.metrics_text, place.folder, place.number).text
             process = TeamProcess(access, listening, ready)
             _when_told_to_end(lambda: setattr(process, "should_exit", True))  # until uvicorn listens to signals itself
             process.run(listening.shared() if place else None)

@@ -81,8 +81,7 @@ class Embeddings:
 
     def store(self, embedded: UnembeddedMemory, chunks: tuple[Chunk, ...]) -> None:
         """Store the vectors of a memory, unless its content has changed since it was read."""
-        with self._database.reading() as connection:
-            namespace = home_of(connection, embedded.id)
+        namespace = home_of(self._database, embedded.id)
         if namespace is None:
             return
         with self._database.writing(namespace) as connection:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from sqlalchemy import ColumnElement, Connection, func, select
+from sqlalchemy import ColumnElement, func, select
 
 from recollect.domain.enums import Sensitivity
 from recollect.domain.search import View
@@ -41,8 +41,7 @@ class Namespaces:
         self, memory_id: int, namespaces: Sequence[str], levels: Sequence[str] = (Sensitivity.PUBLIC,)
     ) -> str | None:
         """Return the one of `namespaces` that holds the memory, whatever its state, if it is of one of `levels`."""
-        with self._database.reading() as connection:
-            found = home_of(connection, memory_id, of_levels(memory.c.sensitivity, levels, away=True))
+        found = home_of(self._database, memory_id, of_levels(memory.c.sensitivity, levels, away=True))
         return found if found in namespaces else None
 
     def counts(self, view: View) -> Counter[str]:
@@ -54,7 +53,8 @@ class Namespaces:
             return Counter(dict(map(tuple, connection.execute(here))))
 
 
-def home_of(connection: Connection, memory_id: int, *conditions: ColumnElement[bool]) -> str | None:
+def home_of(database: Database, memory_id: int, *conditions: ColumnElement[bool]) -> str | None:
     """Return the namespace of a memory that meets the conditions."""
     query = select(namespace.c.name).join(memory, memory.c.namespace_id == namespace.c.id)
-    return connection.execute(query.where(memory.c.id == memory_id, *conditions)).scalar()
+    rows = database.rows(query.where(memory.c.id == memory_id, *conditions))
+    return rows[0].name if rows else None

@@ -31,6 +31,8 @@ class Outcomes:
 
     def previous(self, namespaces: Sequence[str], actor: str, operation: str, request_id: str) -> Outcome | None:
         """Return how this very request ended in one of these namespaces; None for an empty id."""
+        if not request_id:
+            return None
         with self._database.reading() as connection:
             return _previous(connection, namespaces, actor, operation, request_id)
 

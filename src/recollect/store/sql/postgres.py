@@ -46,7 +46,7 @@ _BEGIN: Final = "BEGIN"
 _BEGIN_SNAPSHOT: Final = "BEGIN ISOLATION LEVEL REPEATABLE READ"
 _AS_BYTES: Final = "as_bytes"  # the option of a connection that reads
 _LOCK = text("SELECT pg_advisory_xact_lock(:key)")
-_SHARE = text("SELECT pg_advisory_xact_lock_shared(:key)")
+_SHARE_AND_LOCK = text("SELECT pg_advisory_xact_lock_shared(:store), pg_advisory_xact_lock(:key)")
 _CLAIM = text("SELECT key FROM unnest(CAST(:keys AS bigint[])) AS key WHERE pg_try_advisory_xact_lock(key)")
 _SEQUENCE = "CAST(pg_get_serial_sequence(:table, 'id') AS regclass)"
 _LAST_ID = text(f"SELECT coalesce(pg_sequence_last_value({_SEQUENCE}), 0)")
@@ -112,8 +112,9 @@ class Postgres(Dialect):
                 connection.execute(_LOCK, {"key": _STORE})
                 connection.execute(_UNLIMITED)
             elif namespaces:
-                connection.execute(_SHARE, {"key": _STORE})
-                for key in sorted({_lock_of(name) for name in namespaces}):
+                first, *others = sorted({_lock_of(name) for name in namespaces})
+                connection.execute(_SHARE_AND_LOCK, {"store": _STORE, "key": first})
+                for key in others:
                     connection.execute(_LOCK, {"key": key})
             yield connection
 
