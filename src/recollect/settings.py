@@ -18,10 +18,10 @@ from recollect.domain.fields import MAX_DAYS, check_zone
 from recollect.domain.lifecycle import LifecycleSettings
 from recollect.domain.requests import Caller
 from recollect.environment import named, system_user, variables, working_folder
-from recollect.errors import InvalidInput
+from recollect.errors import InvalidInput, invalid_setting
 from recollect.projects import find_project
 from recollect.server_url import check_token, parse
-from recollect.setting_texts import DATA_FOLDER, IN_FILE, SettingTexts, invalid, variable
+from recollect.setting_texts import DATA_FOLDER, IN_FILE, SettingTexts, variable
 from recollect.store_folder import DATABASE, folder_of, real_file
 
 _SERVERS: Final = {
@@ -298,7 +298,7 @@ def _refuse_files(told: Mapping[str, str]) -> None:
     for name in Settings.model_fields:
         if path := told.get(file_variable := variable(name) + IN_FILE):
             why = f"{variable(name)} is set too" if variable(name) in told else f"{path} holds nothing that can be read"
-            raise invalid(name, why, file_variable)
+            raise invalid_setting(name, file_variable, why)
 
 
 def hidden() -> frozenset[str]:
@@ -337,4 +337,4 @@ def _explain(error: ValidationError) -> InvalidInput:
     reason = first["msg"].removeprefix("Value error, ").partition(", unable to ")[0]
     for theirs, ours in _REASONS.items():
         reason = reason.replace(theirs, ours)
-    return invalid(name, reason)
+    return invalid_setting(name, variable(name), reason)
