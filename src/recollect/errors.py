@@ -15,16 +15,12 @@ RecollectError                 500  exit 1   anything of ours
 ├── TooManyRequests             429  exit 13  a token asks more often than the server allows
 ├── ServerUnreachable (OSError) 503  exit 14  the server of a team does not answer, or is not to be trusted
 └── Conflict                   409  exit 15  a memory has changed since it was read, was withdrawn, or is there already
-
-It imports nothing, as each hook waits for it.
 """
 
 from __future__ import annotations
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any, ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 
 class RecollectError(Exception):
@@ -161,6 +157,11 @@ class Conflict(RecollectError, RuntimeError):
 
     status = 409
     exit_code = 15
+
+
+def invalid_setting(name: str, variable: str, reason: object) -> InvalidInput:
+    """Return the error of a setting that cannot be used: its variable, what is wrong, and what is allowed."""
+    return InvalidInput(name, f"Invalid setting {variable}: {reason}")
 
 
 def relayed(kind: str, message: str, told: Mapping[str, Any] | None = None) -> RecollectError:

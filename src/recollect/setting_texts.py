@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 
 from recollect import process
-from recollect.errors import InvalidInput
 from recollect.store_folder import DATABASE, folder_of
 
 TYPE_CHECKING = False
@@ -97,11 +96,6 @@ def environment_with(settings: Mapping[str, str]) -> dict[str, str]:
 def means_yes(text: str) -> bool:
     """Say whether the text of a switch turns it on."""
     return bool(text) and text.strip().lower() not in _OFF
-
-
-def invalid(name: str, reason: object, variable_name: str = "") -> InvalidInput:
-    """Return the error of a setting that cannot be used: its variable, what is wrong, and what is allowed."""
-    return InvalidInput(name, f"Invalid setting {variable_name or variable(name)}: {reason}")
 
 
 def _absolute(path: str) -> str:

@@ -19,10 +19,10 @@ from recollect.domain.fields import MAX_DAYS, check_zone
 from recollect.domain.lifecycle import LifecycleSettings
 from recollect.domain.requests import Caller
 from recollect.environment import named, system_user, variables, working_folder
-from recollect.errors import InvalidInput
+from recollect.errors import InvalidInput, invalid_setting
 from recollect.projects import find_project
 from recollect.server_url import check_token, parse
-from recollect.setting_texts import DATA_FOLDER, IN_FILE, SettingTexts, invalid, variable
+from recollect.setting_texts import DATA_FOLDER, IN_FILE, SettingTexts, variable
 from recollect.store_folder import DATABASE, folder_of, real_file
 
 _SERVERS: Final = {
@@ -353,11 +353,10 @@ def _refuse_files(texts: Mapping[str, str], values: Collection[str]) -> None:
     for name in Settings.model_fields:
         if name in values:
             continue
-        if path := texts.get(file_variable := variable(name) + IN_FILE):
-            why = (
-                f"{variable(name)} is set too" if variable(name) in texts else f"{path} holds nothing that can be read"
-            )
-            raise invalid(name, why, file_variable)
+        plain = variable(name)
+        if path := texts.get(file_variable := plain + IN_FILE):
+            why = f"{plain} is set too" if plain in texts else f"{path} holds nothing that can be read"
+            raise invalid_setting(name, file_variable, why)
 
 
 def hidden() -> frozenset[str]:
@@ -396,4 +395,4 @@ def _explain(error: ValidationError) -> InvalidInput:
     reason = first["msg"].removeprefix("Value error, ").partition(", unable to ")[0]
     for theirs, ours in _REASONS.items():
         reason = reason.replace(theirs, ours)
-    return invalid(name, reason)
+    return invalid_setting(name, variable(name), reason)

@@ -64,6 +64,7 @@ def test_the_pipe_loads_only_the_standard_library(environment: dict[str, str]) -
     bare = loaded_by("", environment)
     loaded = loaded_by("import recollect.doors.entry, recollect.doors.pipe, recollect.doors.cli.thin", environment)
     assert loaded - bare - sys.stdlib_module_names == {"recollect"}
+    assert not loaded & {"email", "http", "ssl"}
 
 
 def test_a_hook_loads_a_handful_of_modules(environment: dict[str, str]) -> None:

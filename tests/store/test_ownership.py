@@ -12,6 +12,7 @@ import pytest
 from callers import ADA
 from recollect import Draft, Query, Settings, recall, remember
 from recollect.client import launch, runtime
+from recollect.client.daemon import published
 from recollect.doors.http.daemon import log_to_file
 from recollect.errors import DaemonUnreachable, StoreUnusable
 from recollect.store.files import secure
@@ -81,7 +82,7 @@ def test_the_runtime_file_of_root_is_named(folder: Path) -> None:
         unprivileged(),
         pytest.raises(DaemonUnreachable, match=f"{path} belongs to root.*sudo chown -R nobody: {path}"),
     ):
-        runtime.read(folder)
+        published(folder)
 
 
 @pytest.mark.parametrize(("owner", "name"), [(0, "root"), (1, "daemon"), (54_321, "user 54321")])

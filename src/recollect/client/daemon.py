@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.client.http import Response
-from recollect.client.runtime import Runtime, read
+from recollect.client.runtime import NAME, Runtime, read
 from recollect.client.transport import KEY, SILENCE, Link, Lost, Socket
 from recollect.errors import DaemonUnreachable, RecollectError, relayed
 
@@ -94,9 +94,29 @@ class Client(Link):
         return self.runtime.connect(timeout)
 
 
+def published(folder: Path) -> Runtime | None:
+    """Return what the runtime file says; raise `DaemonUnreachable` when it cannot be read, or other users could."""
+    path = folder / NAME
+    try:
+        return read(folder)
+    except PermissionError as error:
+        from recollect.store.ownership import problem
+
+        if reason := problem(folder, error):
+            raise DaemonUnreachable(reason) from None
+        if error.errno is not None:
+            raise DaemonUnreachable(f"{path} cannot be read: {error.strerror}.") from None
+        raise DaemonUnreachable(
+            f"{path} is not safe: other users can read or write it, or it belongs to another user. "
+            "Stop the daemon with its owner's `recollect stop` and delete the file."
+        ) from None
+    except OSError as error:
+        raise DaemonUnreachable(f"{path} cannot be read: {error.strerror or error}.") from None
+
+
 def running_at(folder: Path) -> Client | None:
     """Return a client of the daemon that answers at the address in a data folder, None without it; starts nothing."""
-    found = read(folder)
+    found = published(folder)
     if found is None or not found.socket:  # another program may use the port of a daemon that has ended
         return None
     client = Client(found)

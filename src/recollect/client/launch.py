@@ -24,7 +24,7 @@ from filelock import FileLock, Timeout
 from recollect import process as surroundings
 from recollect import setting_texts
 from recollect.client import runtime
-from recollect.client.daemon import Client, DaemonGone, DaemonSilent, TokenRejected
+from recollect.client.daemon import Client, DaemonGone, DaemonSilent, TokenRejected, published
 from recollect.client.light import STARTING
 from recollect.client.transport import SILENCE
 from recollect.errors import DaemonUnreachable, RecollectError, StoreUnusable, relayed
@@ -132,7 +132,7 @@ def _probe(folder: Path) -> Client | _Obstacle | None:
 
 
 def _connect(folder: Path) -> Client | None:
-    found = runtime.read(folder)
+    found = published(folder)
     if found is None:
         return None
     # Another program may use the port of a daemon that has ended; a socket in the data folder is ours.

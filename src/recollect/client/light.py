@@ -9,7 +9,6 @@ import time
 from recollect import process
 from recollect.client import runtime
 from recollect.client.http import Response, send
-from recollect.errors import DaemonUnreachable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,7 +72,7 @@ def _daemon(home: str) -> runtime.Runtime:
     """Return where the daemon is; raise `Absent` where no file says so that may be trusted."""
     try:
         found = runtime.read(home)
-    except DaemonUnreachable:
+    except OSError:
         found = None
     if found is None or not (found.socket or owns(home, found.pid)):
         raise Absent

@@ -8,9 +8,7 @@ from __future__ import annotations
 import _socket  # `socket` takes longer to import than a hook has
 import json
 import os
-from contextlib import suppress
 
-from recollect.errors import DaemonUnreachable
 from recollect.private_files import read_private, write_private
 
 TYPE_CHECKING = False
@@ -93,25 +91,11 @@ class Runtime:
 
 
 def read(folder: str | os.PathLike[str]) -> Runtime | None:
-    """Return the runtime file's content if valid; raise `DaemonUnreachable` when other users could read its token."""
-    path = _in(folder, NAME)
-    try:
-        content = read_private(path)
-    except PermissionError as error:
-        from pathlib import Path
+    """Return what the runtime file says, None where it says nothing; raise `OSError` where it cannot be read.
 
-        from recollect.store.ownership import problem
-
-        if reason := problem(Path(folder), error):
-            raise DaemonUnreachable(reason) from None
-        if error.errno is not None:
-            raise DaemonUnreachable(f"{path} cannot be read: {error.strerror}.") from None
-        raise DaemonUnreachable(
-            f"{path} is not safe: other users can read or write it, or it belongs to another user. "
-            "Stop the daemon with its owner's `recollect stop` and delete the file."
-        ) from None
-    except OSError as error:
-        raise DaemonUnreachable(f"{path} cannot be read: {error.strerror or error}.") from None
+    A bare `PermissionError` means that other users could read its token, or have written it.
+    """
+    content = read_private(_in(folder, NAME))
     return None if content is None else _parsed(content)
 
 
@@ -121,9 +105,12 @@ def token_of(folder: str | os.PathLike[str]) -> str:
     After the file was deleted, or others could touch it, the next start makes another token.
     """
     path = _in(folder, _OF_STORE)
-    with suppress(OSError, ValueError):
-        if token := (read_private(path) or b"").decode("ascii").strip():
-            return token
+    try:
+        kept = (read_private(path) or b"").decode("ascii").strip()
+    except (OSError, ValueError):
+        kept = ""
+    if kept:
+        return kept
     token = os.urandom(_TOKEN_BYTES).hex()
     write_private(path, token)
     return token
@@ -144,8 +131,10 @@ def published_by(folder: str | os.PathLike[str], pid: int) -> bool:
 def remove(folder: str | os.PathLike[str], pid: int) -> None:
     """Remove the file if it was written by `pid`."""
     if published_by(folder, pid):
-        with suppress(OSError):  # the folder became read-only: clients find no process behind the file
+        try:
             os.unlink(_in(folder, NAME))  # noqa: PTH108
+        except OSError:  # the folder became read-only: clients find no process behind the file
+            return
 
 
 def _parsed(content: bytes) -> Runtime | None:

@@ -11,10 +11,10 @@ from typing import Any, Final
 from recollect import process
 from recollect.client.http import Response
 from recollect.client.transport import KEY, Link, Lost, Socket, at, persistently, read_json
-from recollect.errors import RecollectError, ServerUnreachable, TooManyRequests, Unauthorized, relayed
+from recollect.errors import RecollectError, ServerUnreachable, TooManyRequests, Unauthorized, invalid_setting, relayed
 from recollect.projects import find_project
 from recollect.server_url import ServerUrl, check_token, parse
-from recollect.setting_texts import SettingTexts, invalid, means_yes
+from recollect.setting_texts import SettingTexts, means_yes, variable
 
 _CONNECT: Final = 10.0  # seconds for connecting
 _ANSWER: Final = 300.0  # seconds for an answer: an import of many memories takes minutes
@@ -146,11 +146,11 @@ def client_here(texts: SettingTexts, folder: str = "") -> ServerClient:
     try:
         url = parse(texts.text("url"), insecure=means_yes(texts.text("insecure")))
     except ValueError as error:
-        raise invalid("url", error) from None
+        raise invalid_setting("url", variable("url"), error) from None
     try:
         token = check_token(texts.text("token"))
     except ValueError as error:
-        raise invalid("token", error) from None
+        raise invalid_setting("token", variable("token"), error) from None
     here = process.time_zone()  # whether there is such a zone would take an import to know
     zone = texts.text("time_zone") or (here if "/" in here else "")
     project = texts.text("project") or _project(folder, Path(texts.home))

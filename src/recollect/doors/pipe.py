@@ -20,8 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
-from recollect.client import runtime
-from recollect.client.daemon import Client, DaemonGone, DaemonSilent, running_at
+from recollect.client.daemon import Client, DaemonGone, DaemonSilent, published, running_at
 from recollect.client.server import client_here
 from recollect.client.transport import KEY, Link, Lost, at, persistently
 from recollect.doors.json_lines import Message, Refused, is_answer, read_line
@@ -130,7 +129,7 @@ class DaemonLink:
         code = self._programs.run("recollect.client.launch", self._given, said)
         if "error" in ended:
             raise relayed(ended["error"], ended["message"])
-        found = runtime.read(self._home) if self._home is not None and "ready" in ended else None
+        found = published(self._home) if self._home is not None and "ready" in ended else None
         if found is None:
             raise DaemonGone(f"The memory daemon could not be prepared (exit status {code}).")
         return Client(found)

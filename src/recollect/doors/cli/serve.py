@@ -11,7 +11,8 @@ import typer
 
 import recollect
 from recollect.app import App
-from recollect.client import launch, runtime
+from recollect.client import launch
+from recollect.client.daemon import published
 from recollect.doors import pipe
 from recollect.doors.cli import render, served
 from recollect.doors.cli.opening import of_store
@@ -178,8 +179,8 @@ def _say_serving(settings: Settings, url: str, count: int = 1) -> None:
 
 def _say_ready(settings: Settings) -> None:
     _say(f"Serving {settings.memory_db or settings.folder}; log: {launch.log_file(settings)}")
-    published = runtime.read(settings.folder)
-    if published is not None and (url := url_for_mcp(settings, published.port)):
+    found = published(settings.folder)
+    if found is not None and (url := url_for_mcp(settings, found.port)):
         _say(f"MCP over HTTP: {url}\nIt asks for a bearer token, which `recollect status --token` prints.")
 
 

@@ -135,6 +135,12 @@ class SqliteText(SqlVocabulary):
         with self._database.writing() as connection:
             connection.execute(delete(store_metadata).where(due, store_metadata.c.value == token))
 
+    def _mend_index(self) -> None:
+        with self._database.exclusive() as connection:
+            if self._database.dialect.text_damage(connection):
+                self._drop_index(connection)
+                self._make_index(connection)
+
     def _drop_index(self, connection: Connection) -> None:
         for statement in (*UNLISTED, *DROPPED):
             connection.exec_driver_sql(statement)

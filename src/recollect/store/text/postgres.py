@@ -104,7 +104,7 @@ class PostgresText(SqlVocabulary):
     def purge_deleted(self) -> None:
         """Do nothing: what is deleted is in no index, and its rows go when PostgreSQL vacuums."""
 
-    def _rebuild_index(self, connection: Connection) -> None:
+    def _make_index(self, connection: Connection) -> None:
         for name in ("posting", "text_size"):
             connection.execute(delete(named_table(name)))
         for statement in FILLED:

@@ -63,17 +63,13 @@ class SqlVocabulary:
             self._make_index(connection)
 
     def _mend_index(self) -> None:
-        """Make a damaged index anew, which would refuse writes."""
-        with self._database.exclusive() as connection:
-            if self._database.dialect.text_damage(connection):
-                self._drop_index(connection)
-                self._make_index(connection)
+        """Make an index anew whose damage would refuse writes; nothing, unless a text index says so."""
 
     def _drop_index(self, connection: Connection) -> None:
         """Take away what the database searches beside the tables of words; nothing, unless a text index says so."""
 
     def _make_index(self, connection: Connection) -> None:
-        """Make it anew from the memories."""
+        """Make it anew from the memories; nothing, unless a text index says so."""
 
     def _rewrite_words(self, worded: Callable[[Memory], tuple[str, frozenset[str]]]) -> None:
         """Give every memory its keywords and words anew, in short steps so that writers get by."""
