@@ -187,7 +187,7 @@ def test_without_a_provider_no_such_token_is_taken(
         assert talk.ask("GET", "/.well-known/oauth-protected-resource", "").status_code == 401
 
 
-@pytest.mark.parametrize("name", ["public_url", "oidc_client_id"])
+@pytest.mark.parametrize("name", ["public_address", "oidc_client_id"])
 def test_a_setting_that_is_missing_is_named(make_server: Callable[..., TeamServer], name: str) -> None:
     """A server does not start with half of what signing in needs."""
     with pytest.raises(InvalidInput, match=f"RECOLLECT_{name.upper()}"):

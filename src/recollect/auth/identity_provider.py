@@ -42,7 +42,7 @@ _LACKING: Final = (
 
 
 class ProviderUnreachable(RecollectError):
-    """The identity provider does not answer, or not as one does."""
+    """The identity provider does not answer, or names no endpoints."""
 
     status = 503
     exit_code = 14
@@ -80,7 +80,7 @@ class IdentityProvider:
         self._keys: jwt.PyJWKClient | None = None
 
     def person_of(self, access_token: str, audiences: tuple[str, ...]) -> Person:
-        """Return who holds an access token for one of some audiences.
+        """Return the person who holds an access token for any of some audiences.
 
         Raises `Unauthorized` for a token that proves nothing, and `ProviderUnreachable`.
         """
@@ -132,7 +132,7 @@ class IdentityProvider:
         )
 
     def _proven(self, token: str, audiences: tuple[str, ...]) -> dict[str, Any]:
-        """Return the claims of a token that the provider has signed for one of some audiences and that is valid now."""
+        """Return the claims of a token that the provider has signed for any of some audiences and that is valid now."""
         try:
             key = self._key_client().get_signing_key_from_jwt(token)
             return jwt.decode(
