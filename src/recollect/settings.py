@@ -192,8 +192,8 @@ class Settings(LifecycleSettings):
     )
     oidc_audiences: str = Field(
         default="",
-        description="Audiences of access tokens that are taken, separated by spaces. Default: RECOLLECT_PUBLIC_ADDRESS, "
-        "also with `/mcp` behind it.",
+        description="Audiences of access tokens that are taken, separated by spaces. Default: "
+        "RECOLLECT_PUBLIC_ADDRESS, also with `/mcp` behind it.",
     )
     oidc_scopes: str = Field(default="openid profile", description="Scopes that clients ask that provider for.")
     oidc_subject_claim: str = Field(

@@ -135,6 +135,7 @@ def test_a_server_without_a_provider_loads_no_oauth(environment: dict[str, str])
         "from recollect.doors.http.team import TeamAccess\n"
         "from recollect.doors.http.sign_in import SignIn\n"
         "from recollect.settings import Settings\n"
-        "SignIn(None, Settings(public_address='https://a.example', oidc_issuer='https://b.example', oidc_client_id='c'))"
+        "named = {'public_address': 'https://a.example', 'oidc_issuer': 'https://b.example', 'oidc_client_id': 'c'}\n"
+        "SignIn(None, Settings(**named))"
     )
     assert not loaded_by(program, environment) & {"authlib", "jwt", "httpx2", "mcp"}
