@@ -53,7 +53,7 @@ def _admit(app: App, person: Person, rules: GroupRoles, made: NewToken, label: s
         writing.forget_expired(name)
         if not writing.has_hash(made.hashed):
             now = app.clock()
-            writing.add_token(Token(made.prefix, name, label, now, None, False, until), made.hashed)
+            writing.add_token(Token(made.prefix, name, label, now, None, False, until), made.hashed, "sign_in")
 
 
 def _join(writing: AccountWriting, name: str, person: Person) -> None:

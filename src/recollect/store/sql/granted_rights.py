@@ -61,7 +61,7 @@ def _granted(connection: Connection) -> set[tuple[Any, ...]]:
                 held["role", name, project, user] = changes["role"]
             case "revoke_project":
                 held.pop(("role", name, project, user), None)
-            case "add_token" | "invite_user":
+            case "add_token" | "invite_user" | "sign_in":
                 held["token", changes["prefix"], user] = changes.get("role")
             case "link_identity":
                 held["identity", changes["issuer"], changes["subject"]] = user
