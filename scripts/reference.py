@@ -85,7 +85,7 @@ _SUBJECTS: Final = {
     "A team's server, where it runs": "database_url chroma_url max_body_mib requests_per_minute concurrent_requests "
     "metrics_token",
     "Signing in to a team's server, where it runs": (
-        "public_url oidc_issuer oidc_client_id oidc_client_secret oidc_login_client_id oidc_audiences oidc_scopes "
+        "public_address oidc_issuer oidc_client_id oidc_client_secret oidc_login_client_id oidc_audiences oidc_scopes "
         "oidc_subject_claim oidc_name_claim oidc_groups_claim oidc_groups"
     ),
     "A language model": "chat_model chat_url chat_key chat_seconds chat_tokens_day",

@@ -182,7 +182,7 @@ def test_a_wrong_setting_is_told_in_plain_words(name: str, said: str) -> None:
 def test_what_may_hold_a_secret_is_shown_to_nobody() -> None:
     """Addresses of servers, which may hold a password, and keys are in no process's arguments and no representation."""
     addresses = {name for name in Settings.model_fields if name.endswith("_url")}
-    assert addresses | {"token", "metrics_token", "chat_key", "embedding_key"} == hidden()
+    assert addresses | {"token", "metrics_token", "chat_key", "embedding_key", "oidc_client_secret"} == hidden()
     secret = "pass" + "word1"
     settings = Settings(embedding_url=f"http://bob:{secret}@127.0.0.1/v1", home=Path("/tmp/x"))
     assert secret not in repr(settings)

@@ -178,7 +178,7 @@ class Settings(LifecycleSettings):
     metrics_token: str = Field(
         default="", repr=False, description="Token for `/metrics` alone. Default: that of an admin of the deployment."
     )
-    public_url: str = Field(
+    public_address: str = Field(
         default="", description="Address by which people reach this server, such as `https://memory.example.com`."
     )
     oidc_issuer: str = Field(
@@ -195,8 +195,8 @@ class Settings(LifecycleSettings):
     )
     oidc_audiences: str = Field(
         default="",
-        description="Audiences of access tokens that are taken, separated by spaces. Default: RECOLLECT_PUBLIC_URL, "
-        "also with `/mcp` behind it.",
+        description="Audiences of access tokens that are taken, separated by spaces. Default: "
+        "RECOLLECT_PUBLIC_ADDRESS, also with `/mcp` behind it.",
     )
     oidc_scopes: str = Field(default="openid profile", description="Scopes that clients ask that provider for.")
     oidc_subject_claim: str = Field(
@@ -274,12 +274,12 @@ class Settings(LifecycleSettings):
         """Take the address of a team's server, to which a token may be sent."""
         return parse(url, insecure=bool(info.data.get("insecure"))).name if url else ""
 
-    @field_validator("public_url", "oidc_issuer")
+    @field_validator("public_address", "oidc_issuer")
     @classmethod
     def _of_sign_in(cls, url: str, info: ValidationInfo) -> str:
         """Take addresses to which and from which credentials may be sent; an issuer is compared letter by letter."""
         known = parse(url, insecure=bool(info.data.get("insecure"))) if url else None
-        return known.name if known is not None and info.field_name == "public_url" else url
+        return known.name if known is not None and info.field_name == "public_address" else url
 
     @field_validator("oidc_groups")
     @classmethod

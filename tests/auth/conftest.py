@@ -31,7 +31,7 @@ def provider(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OidcProvider]
 def signing_in(provider: OidcProvider, settings: Settings) -> Settings:
     """Return settings of a server whose people sign in at that provider."""
     changes = {
-        "public_url": OWN,
+        "public_address": OWN,
         "oidc_issuer": provider.issuer,
         "oidc_client_id": PAGE_CLIENT,
         "oidc_client_secret": PAGE_SECRET,

@@ -6,16 +6,19 @@ import base64
 import hmac
 import json
 import logging
+import socket
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from oidc_provider import OidcProvider, new_key
+from oidc_provider import PAGE_CLIENT, OidcProvider, new_key
 from recollect import Draft, remember
+from recollect.auth import identity_provider
 from recollect.domain.requests import Caller
 from recollect.errors import InvalidInput
 from team_server import TeamServer
@@ -89,6 +92,7 @@ def _signed_by_secret(claims: dict[str, Any], secret: bytes, key_id: str) -> str
     [
         {"iss": "https://elsewhere.example"},
         {"aud": "https://elsewhere.example"},
+        {"aud": PAGE_CLIENT},
         {"aud": None},
         {"sub": None},
         {"exp": None},
@@ -159,7 +163,7 @@ def test_another_key_is_found(server: TeamServer, provider: OidcProvider, token:
     with server.talking() as talk:
         assert talk.post("/v1/recall", {"query": "keel"}, token()).status_code == 200
         unused = token()
-        server.access.sign_in._provider._key_client().cooldown_duration = 0  # type: ignore[union-attr]
+        server.access.sign_in._provider._keys.cooldown_duration = 0  # type: ignore[union-attr]
         provider.rotate()
         assert talk.post("/v1/recall", {"query": "keel"}, token()).status_code == 200
         assert talk.post("/v1/recall", {"query": "keel"}, unused).status_code == 401
@@ -187,7 +191,7 @@ def test_without_a_provider_no_such_token_is_taken(
         assert talk.ask("GET", "/.well-known/oauth-protected-resource", "").status_code == 401
 
 
-@pytest.mark.parametrize("name", ["public_url", "oidc_client_id"])
+@pytest.mark.parametrize("name", ["public_address", "oidc_client_id"])
 def test_a_setting_that_is_missing_is_named(make_server: Callable[..., TeamServer], name: str) -> None:
     """A server does not start with half of what signing in needs."""
     with pytest.raises(InvalidInput, match=f"RECOLLECT_{name.upper()}"):
@@ -200,3 +204,30 @@ def test_a_provider_that_is_away_is_named(make_server: Callable[..., TeamServer]
     with server.talking() as talk:
         assert talk.post("/v1/recall", {"query": "keel"}, token()).status_code == 503
         assert talk.post("/v1/recall", {"query": "keel"}, "ada").status_code == 200
+
+
+def test_a_provider_that_hangs_holds_nobody_up(
+    make_server: Callable[..., TeamServer], token: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of many requests a single one waits for it; the others end soon, and the next ones at once."""
+    monkeypatch.setattr(identity_provider, "_SECONDS", 1.0)
+    monkeypatch.setattr(identity_provider, "_TURN", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        server = make_server(oidc_issuer=f"http://127.0.0.1:{silent.getsockname()[1]}")
+        with server.talking() as talk, ThreadPoolExecutor(8) as threads:
+            began = time.monotonic()
+            asked = [threads.submit(talk.post, "/v1/recall", {"query": "keel"}, token()) for _ in range(8)]
+            assert {each.result().status_code for each in asked} == {503}
+            assert time.monotonic() - began < 8.0
+            began = time.monotonic()
+            assert talk.post("/v1/recall", {"query": "keel"}, token()).status_code == 503
+            assert time.monotonic() - began < 1.0
+
+
+@pytest.mark.parametrize(
+    "text", ["eyJ.e30.x", "eyJhbGciOiJSUzI1NiJ9.e30.x", "eyJhbGciOiJSUzI1NiJ9.!.x", "eyJ" + "a" * 9_000]
+)
+def test_a_text_that_is_no_token_is_refused(server: TeamServer, text: str) -> None:
+    """Whatever looks like a token and is none is refused as any other."""
+    with server.talking() as talk:
+        assert talk.post("/v1/recall", {"query": "keel"}, text).status_code == 401

@@ -180,7 +180,7 @@ def test_over_tls_no_other_host_sets_what_is_kept(
     make_server: Callable[..., TeamServer], make_browser: Callable[[TeamServer], TestClient]
 ) -> None:
     """The cookie of a sign-in is only of this host, and only sent by TLS."""
-    begun = make_browser(make_server(public_url="https://memory.example")).get(BEGIN)
+    begun = make_browser(make_server(public_address="https://memory.example")).get(BEGIN)
     for word in ("__Host-", "Secure", "Path=/;", "HttpOnly", "SameSite=lax"):
         assert word in begun.headers["set-cookie"]
 

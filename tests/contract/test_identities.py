@@ -37,6 +37,8 @@ def test_a_person_becomes_a_user_with_roles(office: Office, grace: Person) -> No
         assert never_granted(connection) == []
         assert walk(connection).broken == {}
         [lines] = [connection.execute(select(journal.c.changes).where(journal.c.action == "link_identity")).scalars()]
+        signed_in = connection.execute(select(journal.c.actor).where(journal.c.action == "sign_in")).scalars().all()
+        assert signed_in == ["grace"]
         assert list(lines) == [{"user": "grace", "issuer": "https://idp.example", "subject": "g-1"}]
 
 

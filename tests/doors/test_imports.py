@@ -128,3 +128,15 @@ def test_a_warm_recall_loads_no_training_library(environment: dict[str, str]) ->
     loaded = loaded_by(COMMAND.format(arguments=recall), alone)
     assert {"onnxruntime", "sqlalchemy"} <= loaded
     assert not loaded & {"torch", "transformers", "sentence_transformers", "alembic", "mcp", "pydantic_ai"}
+
+
+def test_a_server_without_a_provider_loads_no_oauth(environment: dict[str, str]) -> None:
+    """What signs people in waits for the first of them, also where the server is set to a provider."""
+    program = (
+        "from recollect.doors.http.team import TeamAccess\n"
+        "from recollect.doors.http.sign_in import SignIn\n"
+        "from recollect.settings import Settings\n"
+        "named = {'public_address': 'https://a.example', 'oidc_issuer': 'https://b.example', 'oidc_client_id': 'c'}\n"
+        "SignIn(None, Settings(**named))"
+    )
+    assert not loaded_by(program, environment) & {"authlib", "jwt", "httpx2", "mcp"}

@@ -41,7 +41,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     with running(folder) as provider:
         server = TeamProcess(theirs | {"RECOLLECT_HOME": str(folder / "home")}, folder / "server.log")
         server.set(
-            RECOLLECT_PUBLIC_URL=server.url,
+            RECOLLECT_PUBLIC_ADDRESS=server.url,
             RECOLLECT_OIDC_ISSUER=provider.issuer,
             RECOLLECT_OIDC_CLIENT_ID=PAGE_CLIENT,
             RECOLLECT_OIDC_CLIENT_SECRET=PAGE_SECRET,

@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
@@ -30,11 +33,14 @@ _ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES2
 """Signatures by a private key; a shared secret proves nothing here."""
 _REQUIRED: Final = ("exp", "iss", "sub", "aud")
 _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint")
-_SECONDS: Final = 10.0
+_SECONDS: Final = 5.0  # for an answer of the provider
+_TURN: Final = 2.0  # seconds that a request waits while another asks the provider
+_PAUSE: Final = 5.0  # seconds in which a provider that did not answer is not asked for metadata or keys again
 _SKEW: Final = 30.0  # seconds by which the clocks of both sides may differ
 _KEY_PAUSE: Final = 10.0  # seconds between two looks for a key that is not known yet
 _REFUSED: Final = "Sign-in refused: the identity provider vouches for nobody here. Sign in once more."
 
+_AWAY: Final = "The identity provider {} cannot be used; the log of the server says why."
 _LACKING: Final = (
     "Sign-in refused: the identity provider does not send the claim `{}`. Its administrator can release this claim, or "
     "RECOLLECT_OIDC_{}_CLAIM names another."
@@ -42,7 +48,7 @@ _LACKING: Final = (
 
 
 class ProviderUnreachable(RecollectError):
-    """The identity provider does not answer, or not as one does."""
+    """The identity provider does not answer, or names no endpoints."""
 
     status = 503
     exit_code = 14
@@ -76,11 +82,12 @@ class IdentityProvider:
         self._settings = settings
         self._issuer = settings.oidc_issuer
         self._lock = threading.Lock()
+        self._again = 0.0
         self._metadata: dict[str, Any] = {}
         self._keys: jwt.PyJWKClient | None = None
 
     def person_of(self, access_token: str, audiences: tuple[str, ...]) -> Person:
-        """Return who holds an access token for one of some audiences.
+        """Return the person who holds an access token for any of some audiences.
 
         Raises `Unauthorized` for a token that proves nothing, and `ProviderUnreachable`.
         """
@@ -109,11 +116,12 @@ class IdentityProvider:
         except AuthlibBaseError as error:
             log.warning("the identity provider refused a code: %s", error.error)
             raise Unauthorized(_REFUSED) from None
-        except httpx2.HTTPError as error:
+        except (httpx2.HTTPError, ValueError) as error:
             raise _unreachable(self._issuer, error) from None
-        claims = self._proven(str(found.get("id_token", "")), (self._settings.oidc_client_id,))
-        if claims.get("nonce") != begun.nonce:
-            log.warning("an ID token carries the nonce of another sign-in")
+        client_id = self._settings.oidc_client_id
+        claims = self._proven(str(found.get("id_token", "")), (client_id,))
+        if claims.get("nonce") != begun.nonce or claims.get("azp", client_id) != client_id:
+            log.warning("an ID token is that of another sign-in")
             raise Unauthorized(_REFUSED)
         if claims.keys() >= {self._settings.oidc_name_claim, self._settings.oidc_groups_claim}:
             return self._person(claims)
@@ -132,9 +140,9 @@ class IdentityProvider:
         )
 
     def _proven(self, token: str, audiences: tuple[str, ...]) -> dict[str, Any]:
-        """Return the claims of a token that the provider has signed for one of some audiences and that is valid now."""
+        """Return the claims of a token that the provider has signed for any of some audiences and that is valid now."""
         try:
-            key = self._key_client().get_signing_key_from_jwt(token)
+            key = self._key_of(token)
             return jwt.decode(
                 token,
                 key,
@@ -144,8 +152,6 @@ class IdentityProvider:
                 leeway=_SKEW,
                 options={"require": list(_REQUIRED)},
             )
-        except jwt.PyJWKClientConnectionError as error:
-            raise _unreachable(self._issuer, error) from None
         except jwt.PyJWTError as error:
             log.warning("a token of the identity provider was refused: %s", type(error).__name__)
             raise Unauthorized(_REFUSED) from None
@@ -170,24 +176,41 @@ class IdentityProvider:
             return {}
         try:
             answer = httpx2.get(endpoint, headers={"Authorization": f"Bearer {access_token}"}, timeout=_SECONDS)
-        except httpx2.HTTPError as error:
+            found = answer.json() if answer.status_code == httpx2.codes.OK else {}
+        except (httpx2.HTTPError, ValueError) as error:
             raise _unreachable(self._issuer, error) from None
-        found = answer.json() if answer.status_code == httpx2.codes.OK else {}
         return found if isinstance(found, dict) and found.get("sub") == subject else {}
 
-    def _key_client(self) -> jwt.PyJWKClient:
+    def _key_of(self, token: str) -> jwt.PyJWK:
+        """Return the public key by which a token says that it was signed; keys are kept for five minutes."""
         address = self._known()["jwks_uri"]
-        with self._lock:
+        with self._asking():
             if self._keys is None:
                 self._keys = jwt.PyJWKClient(address, timeout=_SECONDS, cooldown_duration=_KEY_PAUSE)
-            return self._keys
+            try:
+                return self._keys.get_signing_key_from_jwt(token)
+            except jwt.PyJWKClientConnectionError as error:
+                raise _unreachable(self._issuer, error) from None
 
     def _known(self) -> dict[str, Any]:
         """Return the metadata of the provider, which names its endpoints (RFC 8414, OpenID Connect Discovery)."""
-        with self._lock:
-            if not self._metadata:
-                self._metadata = self._discovered()
-            return self._metadata
+        if not self._metadata:
+            with self._asking():
+                self._metadata = self._metadata or self._discovered()
+        return self._metadata
+
+    @contextmanager
+    def _asking(self) -> Iterator[None]:
+        """Let a single request at a time ask the provider: where it hangs, the others end soon and free a thread."""
+        if time.monotonic() < self._again or not self._lock.acquire(timeout=_TURN):
+            raise ProviderUnreachable(_AWAY.format(self._issuer))
+        try:
+            yield
+        except ProviderUnreachable:
+            self._again = time.monotonic() + _PAUSE
+            raise
+        finally:
+            self._lock.release()
 
     def _discovered(self) -> dict[str, Any]:
         why: Exception = ValueError("no metadata")
@@ -208,4 +231,4 @@ class IdentityProvider:
 
 def _unreachable(issuer: str, error: Exception) -> ProviderUnreachable:
     log.warning("the identity provider %s cannot be used: %s", issuer, error)
-    return ProviderUnreachable(f"The identity provider {issuer} cannot be used; the log of the server says why.")
+    return ProviderUnreachable(_AWAY.format(issuer))

@@ -36,7 +36,7 @@ def admit_browser(app: App, person: Person, rules: GroupRoles) -> str:
 
 
 def _admit(app: App, person: Person, rules: GroupRoles, made: NewToken, label: str, until: datetime) -> None:
-    """Write the token of a person, in one transaction with their user and their roles."""
+    """Write the token of a person in the same transaction as their user and their roles."""
     name = app.accounts.user_of(person.issuer, person.subject) or _checked(person.name)
     with app.accounts.changing(name) as writing:
         if (known := writing.user_of(person.issuer, person.subject)) is None:
@@ -53,15 +53,15 @@ def _admit(app: App, person: Person, rules: GroupRoles, made: NewToken, label: s
         writing.forget_expired(name)
         if not writing.has_hash(made.hashed):
             now = app.clock()
-            writing.add_token(Token(made.prefix, name, label, now, None, False, until), made.hashed)
+            writing.add_token(Token(made.prefix, name, label, now, None, False, until), made.hashed, "sign_in")
 
 
 def _join(writing: AccountWriting, name: str, person: Person) -> None:
     """Add the user of a person who comes for the first time; raise `Forbidden` where the name is somebody's."""
     if writing.user(name) is not None or writing.has_memories(name):
         raise Forbidden(
-            f"Sign-in refused: there is a user `{name}` here already, or memories of one, and nothing proves that they "
-            "are yours. An admin of the deployment lets you in as that user: "
+            f"Sign-in refused: there is a user `{name}` here already, or memories of such a user, and nothing proves "
+            "that they are yours. An admin of the deployment lets you in as that user: "
             f"`recollect user link {name} --issuer {person.issuer} --subject {person.subject}`."
         )
     writing.add_user(name, admin=False)

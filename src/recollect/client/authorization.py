@@ -1,7 +1,7 @@
 """Signs a person in to a team's server from a terminal, through the identity provider that the server names.
 
 The flow with a browser is that of the MCP SDK, which every hosted client follows too; without a browser on this machine
-a code is typed at another one (RFC 8628). Either ends with a token of the server, so that nothing here is refreshed.
+a code is typed at another machine (RFC 8628). Either ends with a token of the server, and nothing here is refreshed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from mcp.shared.auth import (
 from pydantic import AnyUrl, ValidationError
 
 from recollect.client.server import ServerClient
-from recollect.errors import RecollectError, ServerUnreachable, Unauthorized, relayed
+from recollect.errors import ServerUnreachable, Unauthorized, relayed
 from recollect.server_url import ServerUrl
 
 RESOURCE: Final = "/.well-known/oauth-protected-resource"
@@ -102,7 +102,7 @@ class _Answer(BaseHTTPRequestHandler):
     server: _Loopback
 
     def do_GET(self) -> None:
-        """Take what the provider sends; anything else that asks here is told nothing."""
+        """Take what the provider sends, and nothing else."""
         asked = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
         if asked.keys() & {"code", "error"}:
             self.server.came = asked
@@ -119,7 +119,7 @@ class _Answer(BaseHTTPRequestHandler):
 
 @dataclass
 class SigningIn:
-    """The sign-in to one server, which names its provider in its metadata."""
+    """The sign-in to a server, which names its provider in its metadata."""
 
     server: ServerUrl
     wanted: Wanted
@@ -223,7 +223,7 @@ def _issued(answer: httpx2.Response) -> dict[str, Any]:
     try:
         body = dict(answer.json())
     except ValueError:
-        raise RecollectError(f"The server answered with status {answer.status_code}, and not as one of ours.") from None
+        raise ServerUnreachable(f"What answers is no server of Recollect (status {answer.status_code}).") from None
     if answer.status_code != httpx2.codes.OK:
         raise relayed(str(body.get("error")), str(body.get("message")), body)
     return body

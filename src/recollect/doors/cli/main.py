@@ -116,8 +116,7 @@ def options(
     """
     daemon = False if in_process else None
     options: dict[str, Any] = {"home": home, "user": user, "team": team, "project": project, "daemon": daemon}
-    options["url"] = "" if in_process else None
-    options["token"] = "" if ctx.invoked_subcommand in _WITHOUT_TOKEN else None
+    options |= {"url": "" if in_process else None, "token": "" if ctx.invoked_subcommand in _WITHOUT_TOKEN else None}
     ctx.obj = Settings(**{name: value for name, value in options.items() if value is not None})
     ctx.with_resource(calendar.in_zone(calendar.zone_named(ctx.obj.time_zone)))
     if home is not None and ctx.invoked_subcommand in _NEED_STORE and not {"-h", "--help"} & set(terminal.words()):

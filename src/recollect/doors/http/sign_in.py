@@ -36,7 +36,7 @@ CLIENT: Final = "recollect_client_id"
 BACK: Final = f"{PAGE}/sign-in/done"
 """The address to which the provider sends a browser back."""
 _MCP: Final = "/mcp"
-_NEEDED: Final = ("public_url", "oidc_client_id")
+_NEEDED: Final = ("public_address", "oidc_client_id")
 _EXPIRED: Final = "This sign-in has ended or was begun in another browser: begin it once more."
 
 
@@ -57,7 +57,7 @@ class SignIn:
         self._app = app
         self._settings = settings
         self._rules = group_roles.read(settings.oidc_groups)
-        self._own = settings.public_url
+        self._own = settings.public_address
         self.provider_name = urlsplit(settings.oidc_issuer).hostname or settings.oidc_issuer
         """The provider as people read it."""
         self.open: Final = frozenset({WELL_KNOWN, WELL_KNOWN + _MCP})

@@ -19,12 +19,14 @@ from recollect.doors.web.entry import Browser, own_address
 from recollect.errors import NotFound
 
 _LIFE: Final = 600  # seconds that a person may take at the provider
+_LONGEST: Final = 1_000  # characters of an address that fits into a cookie beside the rest
 
 
 async def to_provider(access: Access, request: Request) -> Response:
     """Send a browser to the provider; raise `NotFound` where there is none, or another refusal."""
     sign_in = _sign_in(access)
-    onward = own_address(request.query_params.get("next", ""), f"{PAGE}/")
+    wanted = request.query_params.get("next", "")
+    onward = own_address(wanted if len(wanted) <= _LONGEST else "", f"{PAGE}/")
     sent = await run_sync(sign_in.begin, onward)
     response = RedirectResponse(sent.url, 303)
     response.set_cookie(

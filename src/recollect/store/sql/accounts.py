@@ -260,12 +260,12 @@ class AccountWriting:
         expired = (token.c.account_id == self._account_id(user), token.c.expires_at < self._at)
         self._connection.execute(delete(token).where(*expired, token.c.label.startswith(OF_PROVIDER, autoescape=True)))
 
-    def add_token(self, new: Token, hashed: str) -> None:
-        """Write a new token by its hash (SHA-256 in hex)."""
+    def add_token(self, new: Token, hashed: str, action: str = "add_token") -> None:
+        """Write a new token by its hash (SHA-256 in hex); the journal calls that by the name of an action."""
         row = {name: getattr(new, name) for name in ("prefix", "label", "invitation", "created_at", "expires_at")}
         row |= {"hash": hashed, "account_id": self._account_id(new.user), "role": str(new.role) if new.role else None}
         self._connection.execute(insert(token).values(row))
-        action = "invite_user" if new.invitation else "add_token"
+        action = "invite_user" if new.invitation else action
         self._note(ACCOUNTS, action, user=new.user, prefix=new.prefix, role=str(new.role) if new.role else None)
 
     def revoke(self, prefix: str) -> None:

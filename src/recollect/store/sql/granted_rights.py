@@ -42,30 +42,30 @@ def _granted(connection: Connection) -> set[tuple[Any, ...]]:
     of_teams = or_(journal.c.namespace == ACCOUNTS, journal.c.namespace.startswith("team:"))
     held: dict[tuple[Any, ...], Any] = {}
     disabled: set[str] = set()
-    for one in connection.execute(query.where(of_teams).order_by(journal.c.id)):
-        name, told = one.namespace.removeprefix("team:"), dict(one.changes)
-        user, project = str(told.get("user")), told.get("project")
-        match one.action:
+    for row in connection.execute(query.where(of_teams).order_by(journal.c.id)):
+        name, changes = row.namespace.removeprefix("team:"), dict(row.changes)
+        user, project = str(changes.get("user")), changes.get("project")
+        match row.action:
             case "add_user":
-                held["user", user] = told["admin"]
+                held["user", user] = changes["admin"]
             case "disable_user" | "enable_user":
-                (disabled.add if one.action == "disable_user" else disabled.discard)(user)
+                (disabled.add if row.action == "disable_user" else disabled.discard)(user)
             case "grant_team":
-                held["role", name, "", user] = told["role"]
+                held["role", name, "", user] = changes["role"]
             case "revoke_team":
                 for key in [key for key in held if key[:2] == ("role", name) and key[3] == user]:
                     del held[key]
             case "put_project":
-                held["project", name, told["project"]] = told["private"]
+                held["project", name, changes["project"]] = changes["private"]
             case "grant_project":
-                held["role", name, project, user] = told["role"]
+                held["role", name, project, user] = changes["role"]
             case "revoke_project":
                 held.pop(("role", name, project, user), None)
-            case "add_token" | "invite_user":
-                held["token", told["prefix"], user] = told.get("role")
+            case "add_token" | "invite_user" | "sign_in":
+                held["token", changes["prefix"], user] = changes.get("role")
             case "link_identity":
-                held["identity", told["issuer"], told["subject"]] = user
+                held["identity", changes["issuer"], changes["subject"]] = user
             case "revoke_token":
-                for key in [key for key in held if key[:2] == ("token", told["prefix"])]:
+                for key in [key for key in held if key[:2] == ("token", changes["prefix"])]:
                     del held[key]
     return {(*key, value) for key, value in held.items() if key[0] != "user" or key[1] not in disabled}
