@@ -31,17 +31,22 @@ from rich.table import Table
 
 ROOT = Path(__file__).parents[1]
 SOURCE = Path("src/recollect")
-# The tests of each room, the nearest first; what is not named here is tested by the files at the top of tests.
-TESTS = {
-    "domain": ("tests/domain", "tests/memory", "tests/doors"),
-    "gate": ("tests/gate", "tests/memory/test_gate_on_every_write.py"),
-    "policy": ("tests/memory", "tests/memory"),
-    "text": ("tests/text", "tests/memory"),
-    "operations": ("tests/memory", "tests/seeds"),
-    "transfer": ("tests/transfer", "tests/memory/test_round_trip.py", "tests/doors"),
-    "store": ("tests/store", "tests/contract", "tests/memory"),
-    "engines": ("tests/engines", "tests/memory"),
-    "doors": ("tests/doors", "tests/e2e"),
+# What tests a room beside the folder of its name, the nearest first.
+BESIDE = {
+    "domain": ("tests/memory", "tests/doors"),
+    "gate": ("tests/memory/test_gate_on_every_write.py",),
+    "text": ("tests/memory",),
+    "prompt": ("tests/memory",),
+    "memory": ("tests/seeds",),
+    "search": ("tests/memory",),
+    "sessions": ("tests/seeds",),
+    "transfer": ("tests/memory/test_round_trip.py", "tests/doors"),
+    "store": ("tests/contract", "tests/memory"),
+    "engines": ("tests/memory",),
+    "auth": ("tests/contract", "tests/doors"),
+    "client": ("tests/contract/test_python_verbs.py", "tests/doors"),
+    "doors": ("tests/e2e",),
+    "frameworks": ("tests/docs",),
 }
 TOP = ("tests/test_*.py", "tests/doors", "tests/e2e")
 COMPARED = {
@@ -183,7 +188,8 @@ def tests_for(root: Path, mutant: Mutant) -> list[str]:
     module = mutant.path.removeprefix("src/").removesuffix("/__init__.py").removesuffix(".py").replace("/", ".")
     named: list[str] = []
     other: list[str] = []
-    for pattern in TESTS.get(mutant.room, TOP):
+    patterns = (f"tests/{mutant.room}", *BESIDE[mutant.room]) if mutant.room in BESIDE else TOP
+    for pattern in patterns:
         found = sorted(root.glob(pattern)) if "*" in pattern else [root / pattern]
         for path in found:
             for file in sorted(path.rglob("test_*.py")) if path.is_dir() else [path]:
