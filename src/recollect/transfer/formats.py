@@ -232,7 +232,7 @@ def read_file(
         with _opened(path, member) as (source, known, _):
             written = datetime.fromtimestamp(min(known.st_mtime, time.time()), UTC).isoformat()
             for thing in (read or FORMATS[format].read)(source, name):
-                yield _dated(thing, written), source.tell()
+                yield _with_file_time(thing, written), source.tell()
     except Unreadable as error:
         raise InvalidInput("file", f"{_named(path, member)} cannot be imported as {format}: {error}") from None
 
@@ -246,7 +246,7 @@ def _looks_like_json(head: bytes) -> bool:
     return head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"["))
 
 
-def _dated(thing: ImportItem | Problem | FileSections, written: str) -> ImportItem | Problem | FileSections:
+def _with_file_time(thing: ImportItem | Problem | FileSections, written: str) -> ImportItem | Problem | FileSections:
     if not isinstance(thing, ImportItem) or thing.kind is not ItemKind.MEMORY or _TIMES & thing.fields.keys():
         return thing
     return thing.model_copy(update={"fields": thing.fields | {"created_at": written}})

@@ -175,7 +175,7 @@ def _text_of(error: Any) -> str:
 
 def _usage_error(error: Any) -> str:
     """Return the error in the arguments, and the command that prints their help."""
-    message = _NUMBER.sub(_number, _JARGON.sub("", error.format_message())).rstrip(".")
+    message = _NUMBER.sub(_number_message, _JARGON.sub("", error.format_message())).rstrip(".")
     context = getattr(error, "ctx", None)
     if message.startswith("No such command"):
         message = _QUOTED.sub(r"`\1`", message)
@@ -187,7 +187,7 @@ def _usage_error(error: Any) -> str:
     return f"{message}{end} Try `{context.command_path} --help`."
 
 
-def _number(found: re.Match[str]) -> str:
+def _number_message(found: re.Match[str]) -> str:
     return "Must be a whole number" if found[1] == "integer" else "Must be a number"
 
 

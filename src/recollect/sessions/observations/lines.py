@@ -118,13 +118,13 @@ class Line:
 def read(text: str, *, by_sentence: bool = False) -> list[Line]:
     """Return the non-empty lines of an output, or its sentences; of a long output the beginning and the end."""
     pieces = sentences(text) if by_sentence else text.split("\n")
-    return [_judged(line) for line in from_both_ends(pieces)]
+    return [_judge_line(line) for line in from_both_ends(pieces)]
 
 
 def read_failures(lines: Sequence[str]) -> list[Line]:
     """Return the lines that report a failure, and the last line; of many lines those at both ends."""
     found = [line for line in lines[:-1] if SIGNS["failure"].search(line)]
-    return [_judged(line) for line in (*from_both_ends(found, _MOST_FAILURES), *lines[-1:])]
+    return [_judge_line(line) for line in (*from_both_ends(found, _MOST_FAILURES), *lines[-1:])]
 
 
 def from_both_ends(pieces: Iterable[str], most: int = _MOST) -> list[str]:
@@ -144,7 +144,7 @@ def without_frame(text: str) -> str:
     return " ".join(_FRAME.sub("", text).split())
 
 
-def _judged(line: str) -> Line:
+def _judge_line(line: str) -> Line:
     signs = frozenset(name for name, sign in SIGNS.items() if sign.search(line))
     if not _TESTED.search(line):
         noise = next((name for name, pattern in NOISE.items() if pattern.search(line)), "")

@@ -78,7 +78,7 @@ def digest(text: str) -> str:
     return hashlib.sha256(" ".join(plain.split()).encode()).hexdigest()[:16]
 
 
-def _echo(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+def _is_echo(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
     return (
         ECHO
         if occurrence.origin is Origin.MEMORY
@@ -87,25 +87,25 @@ def _echo(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) ->
     )
 
 
-def _plan(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+def _is_plan(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
     return "it is the agent's own plan" if occurrence.origin is Origin.PLAN else ""
 
 
-def _orders(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+def _has_orders(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
     return COMMANDED if occurrence.origin is not Origin.PROMPT and gives_orders(occurrence.text) else ""
 
 
-def _empty(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
+def _says_nothing(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
     if occurrence.origin is Origin.EDIT or any(_SAYS.search(line.text) for line in lines):
         return ""
     return "it says nothing"
 
 
-def _repeated(occurrence: Occurrence, _lines: list[Line], seen: Collection[str]) -> str:
+def _is_repeated(occurrence: Occurrence, _lines: list[Line], seen: Collection[str]) -> str:
     return REPEATED if occurrence.origin is not Origin.EDIT and digest(occurrence.text) in seen else ""
 
 
-def _unreadable(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
+def _is_unreadable(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
     if occurrence.origin is Origin.EDIT:
         return ""
     dumped = sum(
@@ -129,7 +129,7 @@ def _large_json(occurrence: Occurrence, _lines: list[Line], _seen: Collection[st
     return "it is a large answer in JSON" if is_json and len(occurrence.text) > _LARGE else ""
 
 
-def _searched(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+def _is_search(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
     return "it is a search of the code" if occurrence.origin is Origin.SEARCH else ""
 
 
@@ -180,7 +180,7 @@ def _of_one_shape(occurrence: Occurrence, lines: list[Line], _seen: Collection[s
     return "it is a log of routine" if len(shapes) <= len(bare) / 5 and not telling else ""
 
 
-def _settings(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
+def _is_settings(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
     bare = [line for line in lines if not line.noise]
     if occurrence.origin is not Origin.COMMAND or len(bare) < _MANY or any("remark" in line.signs for line in bare):
         return ""
@@ -209,25 +209,25 @@ def _read(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) ->
     return "" if explanations(occurrence.text, occurrence.path) else "it is a file as it stands"
 
 
-def _edited(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+def _is_mere_deletion(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
     if occurrence.origin is not Origin.EDIT:
         return ""
     return "" if occurrence.written.strip() else "it only takes text out"
 
 
 _CHECKS: Final[tuple[Callable[[Occurrence, list[Line], Collection[str]], str], ...]] = (
-    _echo,
-    _plan,
-    _empty,
-    _repeated,
-    _unreadable,
+    _is_echo,
+    _is_plan,
+    _says_nothing,
+    _is_repeated,
+    _is_unreadable,
     _large_json,
-    _searched,
+    _is_search,
     _by_command,
     _read,
-    _edited,
-    _settings,
+    _is_mere_deletion,
+    _is_settings,
     _of_one_shape,
     _only_noise,
-    _orders,
+    _has_orders,
 )

@@ -99,7 +99,7 @@ def _of_sentence(occurrence: Occurrence, text: str) -> Note:
     preference = FactType.PREFERENCE if _PREFERS.search(text) else FactType.DECISION
     return Note(
         content=shortened(text, LONGEST),
-        title=_title(text),
+        title=_title_of(text),
         kind=kind,
         fact_type=preference if rule else FactType.GENERAL,
         concepts=concepts_of(occurrence, kind, text, failed=False),
@@ -120,7 +120,7 @@ def _of_edit(occurrence: Occurrence, folder: str) -> Note:
     content = shortened(f"{path}: {text}", LONGEST) if text else ""
     return Note(
         content=content,
-        title=_title(content),
+        title=_title_of(content),
         kind=kind,
         evidence=f"Edit of {path}",
         concepts=concepts_of(occurrence, kind, text, failed=False),
@@ -140,7 +140,7 @@ def _of_report(occurrence: Occurrence, lines: Sequence[Line]) -> Note:
     content = shortened(f"{about}: {text}" if about and text else text, LONGEST)
     return Note(
         content=content,
-        title=_title(content),
+        title=_title_of(content),
         kind=Kind.DISCOVERY,
         evidence=f"Report of {occurrence.tool}",
         concepts=concepts_of(occurrence, Kind.DISCOVERY, text, failed=False),
@@ -158,11 +158,11 @@ def _of_output(occurrence: Occurrence, lines: Sequence[Line], trail: Trail, fold
     text = "; ".join(_telling(lines))
     if proof and trail.failure:
         text = f"{trail.failure[1]}: passes after a change of {', '.join(trail.edits)}"
-    content = shortened(_from(folder, f"{about}: {text}" if text else ""), LONGEST)
+    content = shortened(_with_relative_paths(folder, f"{about}: {text}" if text else ""), LONGEST)
     kind = Kind.BUGFIX if proof else Kind.DISCOVERY
     return Note(
         content=content,
-        title=_title(content),
+        title=_title_of(content),
         kind=kind,
         evidence=shortened(f"`{command}`", _EVIDENCE) if command else "",
         concepts=concepts_of(occurrence, kind, text, failed=bool(failure_line(occurrence, lines))),
@@ -191,9 +191,9 @@ def _tags(occurrence: Occurrence) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in found if re.fullmatch(r"[a-z][\w.+-]{1,29}", name)))[:_TAGS]
 
 
-def _from(folder: str, text: str) -> str:
+def _with_relative_paths(folder: str, text: str) -> str:
     return text.replace(folder.rstrip("/") + "/", "") if len(folder) > 1 else text
 
 
-def _title(text: str) -> str:
+def _title_of(text: str) -> str:
     return shortened(" ".join(text.split()), _TITLE).rstrip(" .:;,")

@@ -62,11 +62,11 @@ def failure_line(occurrence: Occurrence, lines: Sequence[Line]) -> str:
 
 def failure_of(occurrence: Occurrence) -> str:
     """Return the line in which an output reports failure, as `failure_line` does, from likely lines alone."""
-    return _failure(occurrence.text, occurrence.failed)
+    return _failure_in(occurrence.text, occurrence.failed)
 
 
 @lru_cache(maxsize=16)
-def _failure(text: str, failed: bool) -> str:
+def _failure_in(text: str, failed: bool) -> str:
     lines = from_both_ends(text.split("\n"))
     if not failed and any(map(_PASSED.search, lines)):
         return ""
