@@ -139,7 +139,7 @@ def agent_named(name: str) -> Agent:
 
 def _read_agent(name: str, found: dict[str, Any]) -> Agent:
     folders = found.pop("folder", {})
-    places = {level: _read_place(found.pop(level)) for level in Level}
+    places = {level: Place(**_with_tuples(found.pop(level))) for level in Level}
     hooks = HookForm(**_with_tuples(found.pop("hooks"))) if "hooks" in found else None
     lists: dict[str, Any] = {kind: tuple(found.pop(kind)) for kind in ("servers", "programs")}
     return Agent(
@@ -150,10 +150,6 @@ def _read_agent(name: str, found: dict[str, Any]) -> Agent:
         **lists,
         **found,
     )
-
-
-def _read_place(found: dict[str, Any]) -> Place:
-    return Place(**_with_tuples(found))
 
 
 def _with_tuples(found: dict[str, Any]) -> dict[str, Any]:

@@ -414,7 +414,7 @@ def _print_audit(found: AuditPage) -> None:
     rows = [
         [
             f"{row.number}",
-            _to_the_second(row.at),
+            f"{row.at:%Y-%m-%d %H:%M:%S}",
             row.actor,
             row.namespace,
             row.action,
@@ -451,10 +451,6 @@ def _comma_list(parts: Iterable[str]) -> str:
 
 def _to_the_day(at: datetime | None) -> str:
     return f"{at:%Y-%m-%d}" if at else ""
-
-
-def _to_the_second(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S}"
 
 
 _ADMINISTERED: Final[dict[type, Callable[[Any], None]]] = {

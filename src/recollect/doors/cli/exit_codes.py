@@ -146,7 +146,7 @@ def _run(command: Callable[[], Any]) -> int:
         return RecollectError.exit_code
     except typer.TyperException as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # on a terminal it is printed already
-            if help_text := _text_of(error):
+            if help_text := _message_of(error):
                 terminal.stdout().write(f"{help_text}\n")
             return InvalidInput.exit_code
         return _print_error(InvalidInput.__name__, _usage_error(error), InvalidInput.exit_code)
@@ -169,7 +169,7 @@ def _json_last(typed: Sequence[str]) -> list[str]:
     return [*(word for word in options if word != _JSON), _JSON, *rest]
 
 
-def _text_of(error: Any) -> str:
+def _message_of(error: Any) -> str:
     return str(error.format_message())
 
 

@@ -52,7 +52,8 @@ def set_(
     file = set_project(environment.working_folder(), named, settings.home)
     if asks and terminal.interactive():
         take = typer.confirm(
-            f"{_memory_count(count)} {_is_or_are(count)} filed under {former}. Move them to {named}?", err=True
+            f"{_memory_count(count)} {'is' if count == 1 else 'are'} filed under {former}. Move them to {named}?",
+            err=True,
         )
     sentences = _filed_under(former, count)
     if count and take:
@@ -144,10 +145,6 @@ def _show_project(settings: Settings, as_json: bool) -> None:
 def _filed_under(old: str, count: int) -> tuple[str, ...]:
     """Say how the memories get here that are filed under a name that the project had before, if there are any."""
     return (filed_under(old, count),) if count else ()
-
-
-def _is_or_are(number: int) -> str:
-    return "is" if number == 1 else "are"
 
 
 def _memory_count(number: int) -> str:

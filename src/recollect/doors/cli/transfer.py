@@ -162,7 +162,11 @@ def _import(
         importing = Import(partial(_send_batch, ask), fields, read_outside)
         stopped = not _run_import(importing, found)
     total = importing.total()
-    if len(importing.files) == 1 and (error := importing.files[0].error) and not any(_written_counts(total)):
+    if (
+        len(importing.files) == 1
+        and (error := importing.files[0].error)
+        and not any(count for name, count in total.counts.items() if name != "failed")
+    ):
         raise error
     show(
         _imported_json(importing, found, {_absolute(path): path for path in paths}, stopped=stopped),
@@ -273,10 +277,6 @@ def _saved_input(folder: Path) -> Path:
         digest = hashlib.file_digest(saved, "sha256").hexdigest()
     text = detect("", head) is None and b"\0" not in head and not head.lstrip().startswith((b"{", b"["))
     return file.rename(folder / f"standard input {digest[:12]}{'.md' if text else ''}")
-
-
-def _written_counts(total: Imported) -> Iterator[int]:
-    return (count for name, count in total.counts.items() if name != "failed")
 
 
 def _run(importing: Import, found: FoundPaths) -> None:
