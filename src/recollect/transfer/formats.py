@@ -157,7 +157,7 @@ FORMATS: Final = {
 
 
 def detect(name: str, head: bytes, tables: frozenset[str] = frozenset()) -> ImportFormat | None:
-    """Return the format of a file from its name, its first bytes and its tables; None when it is none known here."""
+    """Return the format of a file from its name, its first bytes and its tables; None for an unknown format."""
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     first = _first_object(text.split(b"\n") if name.endswith(".jsonl") else [text.partition(b"\n")[0]])
     found = _NAME.findall(text if text.startswith((b"{", b"[")) or name.endswith(_JSON) else b"")
@@ -185,7 +185,7 @@ def _first_object(lines: Iterable[bytes]) -> dict[str, Any]:
 
 
 def members_of(path: Path) -> Sequence[str]:
-    """Return the names of the conversations in an archive; an empty one stands for a file that is no archive of such.
+    """Return the names of the conversations in an archive; `[""]` for any other file.
 
     Raises `InvalidInput` when it cannot be read.
     """
@@ -197,7 +197,7 @@ def members_of(path: Path) -> Sequence[str]:
 
 
 def recognised(path: Path, chosen: ImportFormat | None, member: str = "") -> Recognised:
-    """Look at the beginning of a file, or of a member of an archive; of one that is not recognised, at all of it.
+    """Read the beginning of a file or of an archive's member, else all of it, until its format is recognised.
 
     Raises `InvalidInput`: for the field `file` when it cannot be read, is empty or damaged, for the field `format` when
     it is sound and of no known format.

@@ -162,11 +162,8 @@ def _import(
         importing = Import(partial(_send_batch, ask), fields, read_outside)
         stopped = not _run_import(importing, found)
     total = importing.total()
-    if (
-        len(importing.files) == 1
-        and (error := importing.files[0].error)
-        and not any(count for name, count in total.counts.items() if name != "failed")
-    ):
+    written = sum(count for name, count in total.counts.items() if name != "failed")
+    if len(importing.files) == 1 and (error := importing.files[0].error) and not written:
         raise error
     show(
         _imported_json(importing, found, {_absolute(path): path for path in paths}, stopped=stopped),

@@ -108,7 +108,7 @@ class Line:
 
     @property
     def worth(self) -> float:
-        """Return the information in the line, from 0."""
+        """Return a score of the line's information, from 0."""
         if self.noise:
             return 0.0
         named = _NAMED if _TESTED.search(self.text) or _COUNTED.search(self.text) else 0.0
@@ -128,7 +128,7 @@ def read_failures(lines: Sequence[str]) -> list[Line]:
 
 
 def from_both_ends(pieces: Iterable[str], most: int = _MOST) -> list[str]:
-    """Return those that are not empty, of many the first and the last ones."""
+    """Return the pieces that are not empty; of many only the first and the last."""
     lines = [line.rstrip()[:_LONGEST] for line in pieces if line.strip()]
     return lines if len(lines) <= most else lines[: most // 2] + lines[-most // 2 :]
 
@@ -140,7 +140,7 @@ def is_prose(text: str) -> bool:
 
 
 def without_frame(text: str) -> str:
-    """Return a line without what a tool puts before it."""
+    """Return a line without the prefix that a tool puts before it."""
     return " ".join(_FRAME.sub("", text).split())
 
 

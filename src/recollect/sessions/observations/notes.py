@@ -69,7 +69,7 @@ class Observed:
 
 
 def observe(occurrence: Occurrence, trail: Trail, seen: Collection[str] = (), folder: str = "") -> Observed:
-    """Look at an occurrence; `seen` are the digests of earlier outputs, and paths are shown from `folder`."""
+    """Return the notes on an occurrence and the new trail; `seen` are digests of earlier outputs, paths are relative to `folder`."""
     if occurrence.origin is Origin.PROMPT:
         notes = _of_prompt(occurrence)
         return Observed(trail, notes) if notes else Observed(trail, noise=NOTHING)
@@ -108,7 +108,7 @@ def _of_sentence(occurrence: Occurrence, text: str) -> Note:
 
 
 def _of_edit(occurrence: Occurrence, folder: str) -> Note:
-    """Return the first comment that an edit brings, else the longest line that it brings, after the path."""
+    """Return the path, then the first comment that an edit adds, else the longest line that it adds."""
     path, kind = relative(occurrence.path, folder), kind_of_edit(occurrence)
     old, before = (
         set(explanations(occurrence.removed, occurrence.path)),
@@ -149,7 +149,7 @@ def _of_report(occurrence: Occurrence, lines: Sequence[Line]) -> Note:
 
 
 def _of_output(occurrence: Occurrence, lines: Sequence[Line], trail: Trail, folder: str, *, proof: bool) -> Note:
-    """Return the lines of an output that tell most, after what was run; of a proof what failed and what changed."""
+    """Return the command and its most informative lines; for a fixed failure, the failure and the changed files."""
     command = " ".join(_CHANGES_FOLDER.sub("", without_documents(occurrence.command)).split())
     path = relative(occurrence.path, folder)
     about = occurrence.description.rstrip(" .:") or (
@@ -175,7 +175,7 @@ def _of_output(occurrence: Occurrence, lines: Sequence[Line], trail: Trail, fold
 
 
 def _telling(lines: Sequence[Line]) -> list[str]:
-    """Return the few lines that tell most, in their order."""
+    """Return the few most informative lines, in their order."""
     useful = [line for line in lines if not line.noise] or list(lines)
     best = sorted(range(len(useful)), key=lambda place: (-useful[place].worth, place))[:_LINES]
     return list(dict.fromkeys(shortened(without_frame(useful[place].text), LONGEST_LINE) for place in sorted(best)))

@@ -87,7 +87,7 @@ class Occurrence:
 
     @property
     def command(self) -> str:
-        """Return the command that ran, empty for what is none, such as a patch in the place of a command."""
+        """Return the command that ran, empty where there is none, such as a patch in place of a command."""
         if self.origin is Origin.EDIT:
             return ""
         command = self.input.get("command") or self.input.get("cmd") or ""

@@ -82,7 +82,7 @@ def read_outside(tool: str, arguments: Mapping[str, Any], folder: str, outside: 
 
 
 def _asked_for(occurrence: Occurrence) -> str:
-    """Return the pages that a request in words names, or all of it where it names none."""
+    """Return the addresses that a request in words names, else the whole request."""
     asked = _first_argument(occurrence, "query", "prompt")
     return reduce(read_also, (found[0].rstrip(".,:") for found in _ADDRESS.finditer(asked)), "") or asked
 
