@@ -69,7 +69,7 @@ class Observed:
 
 
 def observe(occurrence: Occurrence, trail: Trail, seen: Collection[str] = (), folder: str = "") -> Observed:
-    """Return the notes on an occurrence and the new trail; `seen` are digests of earlier outputs, paths are relative to `folder`."""
+    """Return the notes on an occurrence and the new trail; `seen` are digests of earlier outputs."""
     if occurrence.origin is Origin.PROMPT:
         notes = _of_prompt(occurrence)
         return Observed(trail, notes) if notes else Observed(trail, noise=NOTHING)
