@@ -55,9 +55,9 @@ _OF_ALL: Final = "the deployment"
 def add_user(app: App, request: AddUser, principal: Principal) -> IssuedToken:
     """Add a user, into a team if one is named, and return the invitation that makes their first token."""
     if request.admin or request.team is None:
-        _require(principal)
+        _require_admin(principal)
     else:
-        _require(principal, request.team)
+        _require_admin(principal, request.team)
     with app.accounts.changing(principal.user) as writing:
         if writing.user(request.user) is not None:
             raise InvalidInput("user", f"Invalid user: There is a user `{request.user}` already")
@@ -72,7 +72,7 @@ def add_user(app: App, request: AddUser, principal: Principal) -> IssuedToken:
 
 def invite_user(app: App, request: InviteUser, principal: Principal) -> IssuedToken:
     """End every token of a user and return a new invitation, such as for a lost token."""
-    _require(principal)
+    _require_admin(principal)
     with app.accounts.changing(principal.user) as writing:
         _require_user(writing, request.user)
         writing.revoke_all(request.user)
@@ -86,7 +86,7 @@ def list_users(app: App, request: ListUsers, principal: Principal) -> Users:
 
 def disable_user(app: App, request: ChangeUser, principal: Principal) -> Done:
     """Disable a user: their tokens end at once, their memories stay."""
-    _require(principal)
+    _require_admin(principal)
     with app.accounts.changing(principal.user) as writing:
         user = _require_user(writing, request.user)
         if user.admin and user.disabled_at is None and writing.admins() == 1:
@@ -99,7 +99,7 @@ def disable_user(app: App, request: ChangeUser, principal: Principal) -> Done:
 
 def enable_user(app: App, request: ChangeUser, principal: Principal) -> Done:
     """Enable a disabled user again; `invite_user` then gives them an invitation."""
-    _require(principal)
+    _require_admin(principal)
     with app.accounts.changing(principal.user) as writing:
         if _require_user(writing, request.user).disabled_at is not None:
             writing.set_disabled(request.user, disabled=False)
@@ -117,7 +117,7 @@ def link_user(app: App, request: LinkUser, principal: Principal) -> Done:
 
 def add_team(app: App, request: AddTeam, principal: Principal) -> Done:
     """Add a team; `grant_team` gives it members."""
-    _require(principal)
+    _require_admin(principal)
     with app.accounts.changing(principal.user) as writing:
         if writing.has_team(request.team):
             raise InvalidInput("team", f"Invalid team: There is a team `{request.team}` already")
@@ -133,7 +133,7 @@ def list_teams(app: App, request: ListTeams, principal: Principal) -> Teams:
 
 def grant_team(app: App, request: GrantTeam, principal: Principal) -> Done:
     """Give a user a role in a team, replacing the one they had."""
-    _require(principal, request.team)
+    _require_admin(principal, request.team)
     with app.accounts.changing(principal.user) as writing:
         _require_team(writing, request.team)
         _require_user(writing, request.user)
@@ -143,7 +143,7 @@ def grant_team(app: App, request: GrantTeam, principal: Principal) -> Done:
 
 def revoke_team(app: App, request: RevokeTeam, principal: Principal) -> Done:
     """Remove a user from a team and its projects."""
-    _require(principal, request.team)
+    _require_admin(principal, request.team)
     with app.accounts.changing(principal.user) as writing:
         _require_team(writing, request.team)
         _require_user(writing, request.user)
@@ -153,7 +153,7 @@ def revoke_team(app: App, request: RevokeTeam, principal: Principal) -> Done:
 
 def add_project(app: App, request: AddProject, principal: Principal) -> Done:
     """Register a project of a team, or change whether it is private; an unregistered one is open to the team."""
-    _require(principal, request.team)
+    _require_admin(principal, request.team)
     with app.accounts.changing(principal.user) as writing:
         _require_team(writing, request.team)
         writing.put_project(request.team, request.project, private=request.private)
@@ -170,7 +170,7 @@ def list_projects(app: App, request: ListProjects, principal: Principal) -> Proj
 
 def grant_project(app: App, request: GrantProject, principal: Principal) -> Done:
     """Give a user a role in a registered project, which replaces their team role there."""
-    _require(principal, request.team)
+    _require_admin(principal, request.team)
     with app.accounts.changing(principal.user) as writing:
         _require_project(writing, request.team, request.project)
         _require_user(writing, request.user)
@@ -180,7 +180,7 @@ def grant_project(app: App, request: GrantProject, principal: Principal) -> Done
 
 def revoke_project(app: App, request: RevokeProject, principal: Principal) -> Done:
     """Remove the role that a user has in a project; in an open project their team role counts again."""
-    _require(principal, request.team)
+    _require_admin(principal, request.team)
     with app.accounts.changing(principal.user) as writing:
         _require_project(writing, request.team, request.project)
         _require_user(writing, request.user)
@@ -212,7 +212,7 @@ def list_tokens(app: App, request: ListTokens, principal: Principal) -> Tokens:
     """List your tokens without their secret part; an admin of the deployment may list those of another user."""
     user = request.user or principal.user
     if user != principal.user:
-        _require(principal)
+        _require_admin(principal)
     return Tokens(tuple(app.accounts.tokens(user)))
 
 
@@ -236,10 +236,10 @@ def audit(app: App, request: Audit, principal: Principal) -> AuditPage:
     Lines of private projects are not among them, and those about users and tokens only for an admin of the deployment.
     """
     if request.team is not None:
-        _require(principal, request.team)
+        _require_admin(principal, request.team)
     teams = principal.administered if request.team is None else (request.team,)
     if teams == ():
-        _require(principal)
+        _require_admin(principal)
     accounts = request.team is None and principal.administers()
     found = app.accounts.lines(teams, request, request.limit + 1, accounts=accounts)
     more = len(found) > request.limit
@@ -291,7 +291,7 @@ def operator(user: str) -> Principal:
     return Principal(user=user, admin=True, operator=True)
 
 
-def _require(principal: Principal, team: str = "") -> None:
+def _require_admin(principal: Principal, team: str = "") -> None:
     if not principal.administers(team):
         of = f"the team `{team}`" if team else _OF_ALL
         raise Forbidden(f"You do not administer {of}.")

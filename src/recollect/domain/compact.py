@@ -98,7 +98,7 @@ class CompactRecalled(Answer):
             body["contradicts"] = str(hit.contradicts)
         labels = memory.model_dump(mode="json", include=set(_LABELS), exclude_defaults=True)
         labels = memory.without_plain_origin(labels)
-        body |= {name: _short(labels[name]) for name in _LABELS if name in labels}
+        body |= {name: _rounded(labels[name]) for name in _LABELS if name in labels}
         return body | ({"author": memory.author} if memory.author != self.user else {})
 
 
@@ -117,5 +117,5 @@ def found_by(hit: Hit) -> str:
     return "spelling" if "fuzzy" in ways else "meaning"
 
 
-def _short(value: Any) -> Any:
+def _rounded(value: Any) -> Any:
     return round(value, 2) if isinstance(value, float) else value

@@ -160,7 +160,10 @@ def _whole_pieces(word: str) -> Iterator[str]:
 def _contains_word(word: str, action: str) -> bool:
     """Say whether a word stands whole in an action."""
     if "*" not in word:
-        return any(_begins(word, action, at) and _ends(word, action, at + len(word)) for at in _places(word, action))
+        return any(
+            _word_begins_at(word, action, at) and _word_ends_at(word, action, at + len(word))
+            for at in _occurrences_of(word, action)
+        )
     pieces = word.split("*")
     longest = max(pieces, key=len)
     if longest not in action:
@@ -173,7 +176,7 @@ def _holds_pieces(pieces: list[str], run: str) -> bool:
     first, *middle, last = pieces
     at = 0
     if first:
-        begin = next((place for place in _places(first, run) if _begins(first, run, place)), -1)
+        begin = next((place for place in _occurrences_of(first, run) if _word_begins_at(first, run, place)), -1)
         if begin < 0:
             return False
         at = begin + len(first)
@@ -185,23 +188,23 @@ def _holds_pieces(pieces: list[str], run: str) -> bool:
     if not last:
         return True
     option = pieces[0].startswith("-")
-    return any(_ends(last, run, place + len(last), option=option) for place in _places(last, run, at))
+    return any(_word_ends_at(last, run, place + len(last), option=option) for place in _occurrences_of(last, run, at))
 
 
-def _places(piece: str, text: str, at: int = 0) -> Iterator[int]:
+def _occurrences_of(piece: str, text: str, at: int = 0) -> Iterator[int]:
     while (at := text.find(piece, at)) >= 0:
         yield at
         at += 1
 
 
-def _begins(word: str, text: str, at: int) -> bool:
+def _word_begins_at(word: str, text: str, at: int) -> bool:
     before = text[at - 1] if at else " "
     if word[0] == "-":
         return not (_is_word_character(before) or before == "-")
     return not (_is_word_character(word[0]) and _is_word_character(before))
 
 
-def _ends(word: str, text: str, end: int, *, option: bool | None = None) -> bool:
+def _word_ends_at(word: str, text: str, end: int, *, option: bool | None = None) -> bool:
     after = text[end : end + 1] or " "
     if after == "-" and (word[0] == "-" if option is None else option):
         return False

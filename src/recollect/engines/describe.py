@@ -99,22 +99,22 @@ class ChatDescribe:
     def text(self, content: str) -> Description:
         """Return the layers, facts and entities of a text; raise `ModelUnusable` when the model gives none."""
         found = self._chat.ask(_TEXT, content[:_SHOWN], _Text, most=_TEXT_ANSWER)
-        triples, named = _triples(found.facts), _entities(found.entities)
+        triples, named = _as_triples(found.facts), _entities(found.entities)
         return Description(abstract=found.abstract, overview=found.overview, facts=triples, entities=named)
 
     def together(self, contents: Sequence[str]) -> Description:
         """Return the layers of a summary of texts about the same, each cut so that all are shown."""
         length = _SHOWN // max(len(contents), 1)
-        found = self._chat.ask(_TOGETHER, _listed(contents, length), _Layers, most=_TOGETHER_ANSWER)
+        found = self._chat.ask(_TOGETHER, _shortened_each(contents, length), _Layers, most=_TOGETHER_ANSWER)
         return Description(abstract=found.abstract, overview=found.overview)
 
     def session(self, contents: Sequence[str]) -> tuple[Description, dict[int, Description]]:
         """Return the layers of a summary of notes, and a description of each of the last thirty of them."""
         first = max(len(contents) - _NOTES, 0)
-        found = self._chat.ask(_SESSION, _listed(contents[first:], _NOTE), _Session, most=_SESSION_ANSWER)
+        found = self._chat.ask(_SESSION, _shortened_each(contents[first:], _NOTE), _Session, most=_SESSION_ANSWER)
         notes = {
             first + note.number: Description(
-                title=note.title, facts=_triples(note.facts), entities=_entities(note.entities)
+                title=note.title, facts=_as_triples(note.facts), entities=_entities(note.entities)
             )
             for note in found.notes
             if 0 <= note.number < len(contents) - first
@@ -122,11 +122,11 @@ class ChatDescribe:
         return Description(abstract=found.abstract, overview=found.overview), notes
 
 
-def _listed(contents: Sequence[str], length: int) -> list[str]:
+def _shortened_each(contents: Sequence[str], length: int) -> list[str]:
     return [content[:length] for content in contents]
 
 
-def _triples(facts: Iterable[_Fact]) -> tuple[tuple[str, str, str], ...]:
+def _as_triples(facts: Iterable[_Fact]) -> tuple[tuple[str, str, str], ...]:
     return tuple((fact.subject, fact.predicate, fact.object) for fact in facts)
 
 

@@ -168,7 +168,7 @@ class ServedEmbedder(EmbeddingModel["httpx.Client"]):
                 raise ModelUnusable("The embedding server refuses even a short text.") from None
         halves = _halves(texts[0])
         vectors = [self._vectors(client, [half], until)[0] * len(half) for half in halves]
-        return [_unit(vectors[0] + vectors[1])]
+        return [_unit_vector(vectors[0] + vectors[1])]
 
     def _asked(self, client: httpx.Client, texts: list[str], until: float) -> Any:
         import tenacity
@@ -233,7 +233,9 @@ class ServedEmbedder(EmbeddingModel["httpx.Client"]):
     def _checked(self, body: Any, count: int) -> list[Vector]:
         try:
             reported = str(body.get("model") or "")
-            rows = {int(row.get("index", place)): _vector(row["embedding"]) for place, row in enumerate(body["data"])}
+            rows = {
+                int(row.get("index", place)): _read_vector(row["embedding"]) for place, row in enumerate(body["data"])
+            }
         except (AttributeError, KeyError, TypeError, ValueError, binascii.Error):
             raise ModelUnusable("The embedding server answers in a form that is not OpenAI's.") from None
         if sorted(rows) != list(range(count)):
@@ -241,7 +243,7 @@ class ServedEmbedder(EmbeddingModel["httpx.Client"]):
         self._reported = self._reported or reported
         if reported != self._reported or any(vector.shape != (self._card.dimensions,) for vector in rows.values()):
             raise ModelMismatch("Another model answers at the embedding server than the store was built with.")
-        return [_unit(rows[place]) for place in range(count)]
+        return [_unit_vector(rows[place]) for place in range(count)]
 
 
 def _batches(texts: list[str]) -> Iterator[list[str]]:
@@ -263,13 +265,13 @@ def _halves(text: str) -> tuple[str, str]:
     return text[:cut], text[cut:]
 
 
-def _vector(values: Any) -> Vector:
+def _read_vector(values: Any) -> Vector:
     if isinstance(values, str):
         return np.frombuffer(base64.b64decode(values, validate=True), dtype="<f4").astype(np.float32)
     return np.asarray(values, dtype=np.float32)
 
 
-def _unit(vector: Vector) -> Vector:
+def _unit_vector(vector: Vector) -> Vector:
     length = float(np.linalg.norm(vector.astype(np.float64)))
     if not np.isfinite(length) or length == 0.0:
         raise ModelUnusable("The embedding server gave a vector that is zero or no number.")

@@ -178,7 +178,7 @@ def standardised(
 
 def columns(found: SignalColumns, query: QuerySignals) -> dict[str, Column]:
     """Return every feature of each candidate by name, many of them relative to the other candidates."""
-    known = _lexical(found, query) | _surface(found)
+    known = _lexical(found, query) | {"length": _column((np.log1p(found.length) - 5) / 3)}
     known |= _talk(found, query, known)
     return known | (_semantic(found) if query.semantic else {})
 
@@ -227,10 +227,6 @@ def _lexical(found: SignalColumns, query: QuerySignals) -> dict[str, Column]:
         "words": _every(found, min(query.words, 12) / 12),
         "unknown": _every(found, query.unknown),
     }
-
-
-def _surface(found: SignalColumns) -> dict[str, Column]:
-    return {"length": _column((np.log1p(found.length) - 5) / 3)}
 
 
 def _talk(found: SignalColumns, query: QuerySignals, known: Mapping[str, Column]) -> dict[str, Column]:

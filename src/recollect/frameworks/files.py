@@ -194,11 +194,11 @@ class Files:
                 return
 
     def _page(self, key: str, limit: int) -> tuple[Memory, ...]:
-        """Return what has that key, or stands below it."""
+        """Return the first memories with that key, or below it."""
         return self._listed(key, limit).memories
 
     def _listed(self, key: str, limit: int, after: str | None = None) -> Listed:
-        """Return a page of what has that key, or stands below it; a file is there whatever is said to replace it."""
+        """Return a page of the memories with that key, or below it; a replaced file is listed too."""
         return self._memory.list_memories(
             key=key, scope=self._scope, superseded=True, order=Order.OLDEST, limit=limit, after=after
         )

@@ -178,7 +178,7 @@ class RecollectStore(BaseStore):
         return cut[op.offset : op.offset + op.limit]
 
     def _refresh(self, found: Iterable[Memory], *, wanted: bool) -> None:
-        """Let the terms of items begin again."""
+        """Start the expiry times of items anew."""
         for memory in found if wanted else ():
             if memory.ttl_days is not None:
                 self._memory.update_memory(memory.id, ttl_days=memory.ttl_days)

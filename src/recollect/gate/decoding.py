@@ -20,7 +20,7 @@ _HEAD: Final = 64  # characters that tell whether the whole is worth decoding
 
 
 def rejoined(text: str) -> Iterator[tuple[str, list[int]]]:
-    """Yield each token that stands in pieces, joined, and the offset that each character had.
+    """Yield each token that is split into pieces, joined, with the original offset of each character.
 
     Pieces are strings side by side, items of a list, or letters with spaces between them.
     """

@@ -85,7 +85,7 @@ def _cover(text: str, values: dict[str, str]) -> str:
 
 
 def _places(text: str, value: str) -> list[tuple[int, int]]:
-    """Return the places of a value, of a short value only those where it is a whole word."""
+    """Return the places of a value in a text; a short value counts only as a whole word."""
     before, after = (r"(?<!\w)", r"(?!\w)") if len(value) < _LONG else ("", "")
     return [match.span() for match in re.finditer(before + re.escape(value) + after, text)]
 

@@ -121,7 +121,7 @@ def _normalized_character(char: str) -> str:
 
 
 def _find(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield kind, start and end; the most precise detectors come first."""
+    """Yield kind, start and end of each finding; the most precise detectors come first."""
     lowered = lower(text)
     if "private key" in lowered or "putty" in lowered:
         for start, end in private_keys(text):

@@ -27,7 +27,7 @@ _MARKS: Final = "\"'`* "
 
 
 def columns(text: str, names: list[Label]) -> Found:
-    """Yield kind, start and end of the values below a label that heads a column."""
+    """Yield kind, start and end of each value below a label that heads a column."""
     rows = range(0)
     for name in names:
         check_time()

@@ -42,7 +42,7 @@ class Hinted(Generic[T]):
 
 @cache
 def table(name: str) -> dict[str, Any]:
-    """Return a table, which is read once."""
+    """Return a table of words; its file is read only once."""
     return tomllib.loads(Path(__file__).with_name(f"{name}.toml").read_text(encoding="utf-8"))
 
 

@@ -64,14 +64,14 @@ def visible(text: str) -> str:
 
 def neutral_json(body: Mapping[str, Any]) -> dict[str, Any]:
     """Return a JSON object with every text in it neutral, names of fields too: some are labels that are counted."""
-    return {neutral(name): _neutral(value) for name, value in body.items()}
+    return {neutral(name): _neutral_value(value) for name, value in body.items()}
 
 
-def _neutral(value: Any) -> Any:
+def _neutral_value(value: Any) -> Any:
     if isinstance(value, str):
         return neutral(value)
     if isinstance(value, list):
-        return [_neutral(part) for part in value]
+        return [_neutral_value(part) for part in value]
     return neutral_json(value) if isinstance(value, Mapping) else value
 
 

@@ -197,10 +197,10 @@ def plain(text: str) -> str:
 def unescaped(text: str) -> str:
     """Return a text with its entities, percent signs and escapes read."""
     text = html.unescape(unquote(text)) if "&" in text or "%" in text else text
-    return _ESCAPES.sub(_character, text) if "\\" in text or "%u" in text else text
+    return _ESCAPES.sub(_escaped_character, text) if "\\" in text or "%u" in text else text
 
 
-def _character(match: re.Match[str]) -> str:
+def _escaped_character(match: re.Match[str]) -> str:
     number = int(match[1] or match[2] or match[3], 16)
     return chr(number) if number < 0x110000 and not 0xD800 <= number < 0xE000 else ""
 
@@ -225,7 +225,7 @@ def features(plain: str) -> list[int]:
         "0" if word[0].isdigit() else word[:_LONGEST] for word in _WORD.findall(_WEB.sub(" urlurl ", plain[:_MOST]))
     ]
     words = [word for word in tokens if word.isalnum()]
-    found = {crc32(name.encode()) % SLOTS for name in _names(tokens, words)}
+    found = {crc32(name.encode()) % SLOTS for name in _feature_names(tokens, words)}
     return sorted(found.union(*map(_of_word, words)))
 
 
@@ -242,7 +242,7 @@ def _weights() -> tuple[int, ...]:
     return (*signed, int.from_bytes(packed[SLOTS:], "big", signed=True))
 
 
-def _names(tokens: Sequence[str], words: Sequence[str]) -> Iterator[str]:
+def _feature_names(tokens: Sequence[str], words: Sequence[str]) -> Iterator[str]:
     for first, two in pairwise(["^", *tokens]):
         yield f"b {first} {two}"
     for place, first in enumerate(words):

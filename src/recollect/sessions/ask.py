@@ -56,7 +56,7 @@ def ask(context: Context[EndTurn]) -> Injection | None:
     noted = _undecided(context.app, context.caller, state.undecided)
     if not noted:
         return None
-    lines = [_QUESTION, _LISTED, *(f"- {_title(memory)}" for memory in noted[:_NOTED])]
+    lines = [_QUESTION, _LISTED, *(f"- {_title_line(memory)}" for memory in noted[:_NOTED])]
     return Injection("\n".join((f"<{TAG}>", *lines, f"</{TAG}>")), ask=True)
 
 
@@ -74,7 +74,7 @@ def offer(context: Context[StartSession]) -> tuple[str, str]:
             continue
         noted = _undecided(context.app, context.caller, state_of(session.state).undecided)
         if stated := [memory for memory in noted if memory.authority is Authority.TOLD]:
-            titles = "; ".join(_title(memory) for memory in stated[:_OFFERED])
+            titles = "; ".join(_title_line(memory) for memory in stated[:_OFFERED])
             rest = len(noted) - len(stated[:_OFFERED])
             more = f" (and {rest} more)" if rest else ""
             return f"{_OFFER}\n{titles}{more}", session.session_id
@@ -95,5 +95,5 @@ def _undecided(app: App, caller: Caller, ids: Sequence[int]) -> list[Memory]:
     return [memory for memory in kept if permitted(memory) and memory.is_draft and not memory.unapproved]
 
 
-def _title(memory: Memory) -> str:
+def _title_line(memory: Memory) -> str:
     return neutral(f"[{memory.id}] {governed(one_line(memory.title or memory.content)).text}")

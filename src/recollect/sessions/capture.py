@@ -82,7 +82,7 @@ def forget_shown(context: Context[Any]) -> None:
 
 def capture_prompt(context: Context[SubmitPrompt]) -> None:
     """Keep the statements of a prompt."""
-    _capture(context, prompted(context.event.prompt, typed=context.event.typed), "")
+    _capture_occurrence(context, prompted(context.event.prompt, typed=context.event.typed), "")
 
 
 def capture_output(context: Context[UseTool]) -> None:
@@ -97,13 +97,13 @@ def capture_output(context: Context[UseTool]) -> None:
             _replace_drafts(context, event.output)
         if not call.text:
             return
-    _capture(context, call, event.tool)
+    _capture_occurrence(context, call, event.tool)
 
 
 def write_checkpoint(context: Context[CheckpointSession]) -> None:
     """Write down what the session has learnt before it loses its earlier messages."""
     if context.settings.capture and context.state.since_checkpoint:
-        _checkpoint(context)
+        _store_checkpoint(context)
 
 
 def summarize(context: Context[EndSession]) -> None:
@@ -118,11 +118,11 @@ def summarize(context: Context[EndSession]) -> None:
         context, summary(context.event.session_id, context.at, kept, context.state.trail), _least_trusted_origin(kept)
     )
     if found is not None:
-        context.note(_observation(context, Decision.KEPT, "it sums up the session", memory_id=found))
+        context.note(_new_observation(context, Decision.KEPT, "it sums up the session", memory_id=found))
         ask_behind(context.app, lambda: sum_up_session(context.app, found, _session_memories(context), context.caller))
 
 
-def _capture(context: Context[Any], occurrence: Occurrence, tool: str) -> None:
+def _capture_occurrence(context: Context[Any], occurrence: Occurrence, tool: str) -> None:
     if not context.settings.capture:
         return
     occurrence, state = masked_occurrence(occurrence), context.state
@@ -133,7 +133,11 @@ def _capture(context: Context[Any], occurrence: Occurrence, tool: str) -> None:
     context.update(trail=_masked_trail(found.trail), seen=(*state.seen, digest(occurrence.text))[-_SEEN:])
     again = occurrence.origin is Origin.PROMPT and digest(occurrence.text) in state.seen  # a memory may say it already
     if not found.notes:
-        context.note(_observation(context, Decision.DROPPED, found.noise, tool, "" if again else _summary(occurrence)))
+        context.note(
+            _new_observation(
+                context, Decision.DROPPED, found.noise, tool, "" if again else _summary_of_occurrence(occurrence)
+            )
+        )
         return
     known = {memory.content for memory in _session_memories(context)} if again else ()
     gate = context.settings.memorability_threshold if context.has("memory.memorability") else 0.0
@@ -146,12 +150,12 @@ def _worth_noting(notes: Sequence[Note], gate: float) -> list[Note]:
 
     Where none reaches it, the best note is returned alone, so that the reason for dropping it can be shown.
     """
-    scores = [_scored(note).score for note in notes]
+    scores = [_score_note(note).score for note in notes]
     passing = [note for note, score in zip(notes, scores, strict=True) if score >= gate]
     return passing or [notes[scores.index(max(scores))]]
 
 
-def _scored(note: Note, near: Sequence[Similar] = ()) -> Memorability:
+def _score_note(note: Note, near: Sequence[Similar] = ()) -> Memorability:
     return memorability(note.content, note.kind, (hit.cosine for hit in near), passes_now=note.proof)
 
 
@@ -165,11 +169,11 @@ def _store_or_drop(
     gate: float,
 ) -> None:
     """Store what passes the gate, refresh what says nearly the same, or note that it is dropped."""
-    score = _scored(note)
+    score = _score_note(note)
     draft = _draft(context, note, occurrence, score)
     near = _nearest_memories(context, draft) if score.passes(gate) else []
-    score = _scored(note, near)
-    seen = _observation(context, Decision.DROPPED, score.explained(), tool, note.title)
+    score = _score_note(note, near)
+    seen = _new_observation(context, Decision.DROPPED, score.explained(), tool, note.title)
     seen = seen.model_copy(update={"score": score.score})
     origin = context.caller.origin.model_dump(mode="json")
     unkept = seen.model_copy(update={"draft": draft.model_dump(mode="json", exclude_unset=True) | origin})
@@ -220,7 +224,7 @@ def _store(context: Context[Any], draft: Draft, same: int, seen: Observation) ->
     kept = (*(kept_id for kept_id in context.state.kept if kept_id != memory_id), memory_id)[-_KEPT:]
     context.update(kept=kept, since_checkpoint=context.state.since_checkpoint + 1)
     if context.state.since_checkpoint >= context.settings.checkpoint_every:
-        _checkpoint(context)
+        _store_checkpoint(context)
     return memory_id
 
 
@@ -283,7 +287,7 @@ def _draft(context: Context[Any], note: Note, occurrence: Occurrence, score: Mem
     return clear(draft, OnSecret.REDACT).value
 
 
-def _checkpoint(context: Context[Any]) -> None:
+def _store_checkpoint(context: Context[Any]) -> None:
     kept = _session_memories(context)
     if context.has("memory.store") and len(kept) >= 2:
         _store_with_origin(context, checkpoint(context.event.session_id, context.at, kept), _least_trusted_origin(kept))
@@ -328,12 +332,12 @@ def _masked_value(value: Any) -> Any:
     return {name: _masked_value(element) for name, element in value.items()} if isinstance(value, dict) else value
 
 
-def _summary(occurrence: Occurrence) -> str:
+def _summary_of_occurrence(occurrence: Occurrence) -> str:
     text = occurrence.text if occurrence.origin is Origin.PROMPT else shown_input(occurrence.input) or occurrence.text
     return masked(shortened(" ".join(text[:2_000].split()), _SUMMARY))
 
 
-def _observation(
+def _new_observation(
     context: Context[Any],
     decision: Decision,
     reason: str,

@@ -106,7 +106,9 @@ def _said_later(line: str, later: Sequence[Memory], texts: Mapping[int, str]) ->
 def topic(members: Sequence[Memory]) -> str:
     """Return the names of the files that most members of a cluster are about; without any, the words they share."""
     files = Counter(
-        name for memory in members for name in {_name(path) for path in (*memory.files_modified, *memory.files_read)}
+        name
+        for memory in members
+        for name in {_file_name(path) for path in (*memory.files_modified, *memory.files_read)}
     )
     if shared := _common_names(files, len(members)):
         return ", ".join(shared[:_FILES])
@@ -121,7 +123,7 @@ def _common_names(counts: Counter[str], members: int) -> list[str]:
     return sorted(shared, key=lambda word: (-counts[word], word))
 
 
-def _name(path: str) -> str:
+def _file_name(path: str) -> str:
     return path.replace("\\", "/").rstrip("/").rpartition("/")[2]
 
 

@@ -157,11 +157,11 @@ def _value(memory: Memory, now: datetime, about: Collection[str]) -> float:
     age = max(now - (memory.observed_at or memory.updated_at), timedelta())
     uses = memory.accessed_count + memory.recalled_count
     recent = float(0.5 ** (age / _HALF_LIFE))
-    at_hand = bool(about) and not topic_words(_named(memory)).isdisjoint(about)
+    at_hand = bool(about) and not topic_words(_naming_text(memory)).isdisjoint(about)
     return memory.importance + 0.1 * log(1 + uses) + 0.3 * recent + 0.3 * at_hand
 
 
-def _named(memory: Memory) -> str:
+def _naming_text(memory: Memory) -> str:
     return " ".join((memory.title, memory.key or "", memory.category or "", *memory.tags, *memory.files_modified))
 
 
@@ -186,7 +186,7 @@ def _line(memory: Memory, now: datetime) -> _Line | None:
     if not text.replace(REDACTED, "").strip(" …"):
         return None
     same = text == " ".join(memory.content.split())
-    return _Line(memory, labelled(memory, text, now), _topic(memory), whole or same)
+    return _Line(memory, labelled(memory, text, now), _topic_of(memory), whole or same)
 
 
 def labelled(memory: Memory, text: str, now: datetime) -> str:
@@ -198,7 +198,7 @@ def labelled(memory: Memory, text: str, now: datetime) -> str:
     return neutral(f"- [{memory.id}] {text} ({', '.join(labels)})")
 
 
-def _topic(memory: Memory) -> str:
+def _topic_of(memory: Memory) -> str:
     return memory.category or next(iter(memory.tags), "") or _NO_TOPIC
 
 

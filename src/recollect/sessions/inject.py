@@ -36,7 +36,7 @@ def inject(context: Context[SubmitPrompt]) -> Injection | None:
 
     Where the start of the session got no index, as the daemon was asleep or the agent did not wait, it comes first.
     """
-    if not _injects(context):
+    if not _may_inject(context):
         return None
     index = _index(context) if context.state.owes_index else None
     if prompted(context.event.prompt, typed=context.event.typed).origin is not Origin.PROMPT:
@@ -44,7 +44,7 @@ def inject(context: Context[SubmitPrompt]) -> Injection | None:
     known = _already_shown(context) | dict.fromkeys(map(int, index.whole_ids if index else ()), context.at)
     found = sure_matches(context.app, context.event.prompt, context.caller, known)
     shown = _memory_block(context, _across_scales(context, found))
-    return _joined(index, shown) if index and shown else index or shown
+    return _joined_injections(index, shown) if index and shown else index or shown
 
 
 def inject_at_start(context: Context[StartSession]) -> Injection | None:
@@ -53,7 +53,7 @@ def inject_at_start(context: Context[StartSession]) -> Injection | None:
     Unstored drafts of a person's words from an earlier session stand below it.
     """
     capture.forget_shown(context)
-    if not _injects(context):
+    if not _may_inject(context):
         return None
     index, (offer, offered) = _index(context) or Injection(), ask.offer(context)
     text = "\n".join(filter(None, (index.text, offer)))
@@ -62,14 +62,14 @@ def inject_at_start(context: Context[StartSession]) -> Injection | None:
 
 def inject_before_tool(context: Context[BeforeTool]) -> Injection | None:
     """Return the memories whose moment it is that a tool is about to run."""
-    if not _injects(context):
+    if not _may_inject(context):
         return None
     return moment.reminder(context, moment.fitting(context.app, context.event, context.caller, _reminded(context)))
 
 
 def inject_after_tool(context: Context[UseTool]) -> Injection | None:
     """Return the memories whose moment it is, and what was learnt of the same failure."""
-    if not _injects(context):
+    if not _may_inject(context):
         return None
     event, failed = context.event, failure_text(context.event)
     failed_now = event.failed or bool(failed)
@@ -81,7 +81,7 @@ def inject_after_tool(context: Context[UseTool]) -> Injection | None:
     known = _already_shown(context) | dict.fromkeys(map(int, due.memory_ids if due else ()), context.at)
     found = sure_matches(context.app, failed, context.caller, known)
     learnt = _memory_block(context, found[: min(_AFTER_FAILURE, context.settings.max_inject_count)])
-    return _joined(due, learnt) if due and learnt else due or learnt
+    return _joined_injections(due, learnt) if due and learnt else due or learnt
 
 
 def failure_text(event: UseTool) -> str:
@@ -109,7 +109,7 @@ def _index(context: Context[Any]) -> Injection | None:
     return Injection(found.text, ids, whole_ids=whole, index=True)
 
 
-def _joined(first: Injection, shown: Injection) -> Injection:
+def _joined_injections(first: Injection, shown: Injection) -> Injection:
     ids = tuple(dict.fromkeys((*first.memory_ids, *shown.memory_ids)))
     whole = (*first.whole_ids, *shown.whole_ids)
     return replace(first, text=f"{first.text}\n{shown.text}", memory_ids=ids, whole_ids=whole)
@@ -142,7 +142,7 @@ def note_delivered(context: Context[NoteShown]) -> None:
     count_use(context.app, found, context.at, context.caller, accessed=False)
 
 
-def _injects(context: Context[Any]) -> bool:
+def _may_inject(context: Context[Any]) -> bool:
     return context.has("memory.store") and context.settings.inject and context.settings.max_inject_count > 0
 
 

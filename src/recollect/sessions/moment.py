@@ -55,7 +55,7 @@ def fitting(
     were changed after it. A moment is compared only when its turn comes, so that an action which many fit costs no more
     than one that few do.
     """
-    view = _view(app, caller)
+    view = _view_of_moments(app, caller)
     actions = list(_actions(app, event, failed=failed))
     done: set[int] | None = None
     for number in _fitting_ids(app, _possible_moments(app, actions, view, known)):
@@ -71,7 +71,9 @@ def note_done(context: Context[UseTool], ran: Occurrence) -> None:
     if ran.origin is Origin.MEMORY or ran.failed or not ran.command or not context.settings.inject:
         return
     action = Action(_folder_in_project(context.app, context.event.folder), ran.command)
-    led = _possible_moments(context.app, [(Kind.DONE, action, action.leads())], _view(context.app, context.caller))
+    led = _possible_moments(
+        context.app, [(Kind.DONE, action, action.leads())], _view_of_moments(context.app, context.caller)
+    )
     if found := {*_fitting_ids(context.app, led)} - {*context.state.reminded}:
         context.update(reminded=(*context.state.reminded, *sorted(found)))
 
@@ -84,7 +86,7 @@ def reminder(context: Context[Any], fitting_ids: Iterator[int]) -> Injection | N
         text = _line_text(memory) if memory.speaks_unasked and permitted(memory) else ""
         if text:
             lines[memory.id] = labelled(memory, text, context.at)
-            whole += [memory.id] if text == _flat(memory.content) else []
+            whole += [memory.id] if text == _on_one_line(memory.content) else []
         if len(lines) == MOST:
             break
     if not lines:
@@ -122,13 +124,13 @@ def _fitting_ids(app: App, led: Iterable[tuple[Led, Action]]) -> Iterator[int]:
 
 def _load_each(context: Context[Any], ids: Iterator[int]) -> Iterator[Memory]:
     """Yield the memories of ids in their order, a few read at a time."""
-    view = _view(context.app, context.caller)
+    view = _view_of_moments(context.app, context.caller)
     while batch := list(islice(ids, 2 * MOST)):
         found = context.app.records.load(batch, view)
         yield from (found[memory_id] for memory_id in batch if memory_id in found)
 
 
-def _view(app: App, caller: Caller) -> View:
+def _view_of_moments(app: App, caller: Caller) -> View:
     return view_of(app, Filters(), caller).model_copy(update={"condensed": False, "speaking": True})
 
 
@@ -140,7 +142,7 @@ def _actions(app: App, event: BeforeTool | UseTool, *, failed: bool) -> Iterator
         return
     if isinstance(event, BeforeTool) or (ran and ran.also_before):
         if call.origin is Origin.EDIT and event.input.get("command") != _LOOKS:
-            action = Action(*_paths(call), call.written)
+            action = Action(*_paths_of(call), call.written)
             yield Kind.EDIT, action, action.leads()
         elif call.command:
             action = Action(_folder_in_project(app, event.folder), call.command)
@@ -150,7 +152,7 @@ def _actions(app: App, event: BeforeTool | UseTool, *, failed: bool) -> Iterator
         yield Kind.FAIL, action, action.leads(call.command, call.text[-_END:])  # the end of an output says most
 
 
-def _paths(occurrence: Occurrence) -> list[str]:
+def _paths_of(occurrence: Occurrence) -> list[str]:
     return [path.replace("\\", "/") for path in dict.fromkeys(chain([occurrence.path], occurrence.patched))]
 
 
@@ -167,11 +169,11 @@ def _line_text(memory: Memory) -> str:
 
     It is empty where nothing but orders to a model is left of it.
     """
-    content = _flat(governed_memory(memory).content)
+    content = _on_one_line(governed_memory(memory).content)
     short = memory.is_rule or len(content) <= _WHOLE
     line = content if short else governed(one_line(memory.title or memory.content)).text
     return line if line.replace(REDACTED, "").strip(" …") else ""
 
 
-def _flat(text: str) -> str:
+def _on_one_line(text: str) -> str:
     return " ".join(text.split())

@@ -110,30 +110,30 @@ def session_start(app: App, request: StartSession, caller: Caller, *, request_id
     """Begin a session, or resume one; sessions without an event for a month are deleted."""
     del request_id  # a session that begins twice is the same session
     app.sessions.remove_before(app.clock() - KEPT_FOR)
-    return _noted(*passed(app, request, caller, _stages(answering=False)))
+    return _noted_answer(*passed(app, request, caller, _stages_for(answering=False)))
 
 
 def prompt_submit(app: App, request: SubmitPrompt, caller: Caller, *, request_id: str = "") -> Injection:
     """Return the text to put before a prompt: its relevant memories, fenced as data, or an empty text."""
     del request_id  # asked again, it answers again
-    found = _injection(*passed(app, request, caller))
+    found = _injection_answer(*passed(app, request, caller))
     if found.shown:
-        note_shown(app, NoteShown(**_about(request), **found.shown), caller)
+        note_shown(app, NoteShown(**_session_fields(request), **found.shown), caller)
     return found
 
 
-def _about(request: SessionEvent) -> dict[str, Any]:
+def _session_fields(request: SessionEvent) -> dict[str, Any]:
     return {name: getattr(request, name) for name in ("session_id", "agent", "folder", "at")}
 
 
 def note_shown(app: App, request: NoteShown, caller: Caller) -> Noted:
     """Note the memories that have reached the agent, so that they are not shown again."""
-    return _noted(*passed(app, request, caller))
+    return _noted_answer(*passed(app, request, caller))
 
 
 def answer_prompt(app: App, request: SubmitPrompt, caller: Caller) -> Injection:
     """Do the part of `prompt_submit` that somebody waits for; `note_prompt` does the rest."""
-    return _injection(*passed(app, request, caller, _stages(answering=True)))
+    return _injection_answer(*passed(app, request, caller, _stages_for(answering=True)))
 
 
 def answer_start(app: App, request: StartSession, caller: Caller) -> Injection:
@@ -141,7 +141,9 @@ def answer_start(app: App, request: StartSession, caller: Caller) -> Injection:
 
     What is filed under a name that the project had before is named too, since nothing of it is shown.
     """
-    return _with_waiting(app, _injection(*passed(app, request, caller, _stages(answering=True))), request, caller)
+    return _with_waiting(
+        app, _injection_answer(*passed(app, request, caller, _stages_for(answering=True))), request, caller
+    )
 
 
 def preview_start(app: App, request: StartSession, caller: Caller) -> Injection:
@@ -150,7 +152,9 @@ def preview_start(app: App, request: StartSession, caller: Caller) -> Injection:
     places = {"project": caller.namespace(Scope.PROJECT), "agent": request.agent}
     session = Session(id=0, session_id=request.session_id, started_at=now, last_at=now, **places)
     context = _context(app, request, caller, session, now)
-    return _with_waiting(app, _injection(context, run_stages(context, _stages(answering=True))), request, caller)
+    return _with_waiting(
+        app, _injection_answer(context, run_stages(context, _stages_for(answering=True))), request, caller
+    )
 
 
 def _with_waiting(app: App, found: Injection, request: StartSession, caller: Caller) -> Injection:
@@ -165,52 +169,52 @@ def _with_waiting(app: App, found: Injection, request: StartSession, caller: Cal
 def answer_before_tool(app: App, request: BeforeTool, caller: Caller) -> Injection:
     """Return the memories whose moment it is that a tool is about to run; mostly none, and then nothing is written."""
     due = any(moment.fitting(app, request, caller))
-    return _injection(*passed(app, request, caller, _stages(answering=True))) if due else Injection()
+    return _injection_answer(*passed(app, request, caller, _stages_for(answering=True))) if due else Injection()
 
 
 def answer_tool(app: App, request: UseTool, caller: Caller) -> Injection:
     """Return the memories whose moment it is, and what was learnt of a failure that a tool reports."""
     request = request.model_copy(update={"output": _ends_of(request.output)})
     due = failure_text(request) or any(moment.fitting(app, request, caller, failed=request.failed))
-    return _injection(*passed(app, request, caller, _stages(answering=True))) if due else Injection()
+    return _injection_answer(*passed(app, request, caller, _stages_for(answering=True))) if due else Injection()
 
 
 def answer_turn(app: App, request: EndTurn, caller: Caller) -> Injection:
     """Return the question to an agent that ends a turn; mostly empty."""
-    return _injection(*passed(app, request, caller, _stages(answering=True)))
+    return _injection_answer(*passed(app, request, caller, _stages_for(answering=True)))
 
 
 def note_turn(app: App, request: EndTurn, caller: Caller) -> Noted:
     """Read the agent's last text of a turn as a report."""
     if not request.output.strip():
         return Noted(request.session_id)
-    return tool_post(app, UseTool(**_about(request), tool=ASSISTANT, output=request.output), caller)
+    return tool_post(app, UseTool(**_session_fields(request), tool=ASSISTANT, output=request.output), caller)
 
 
 def note_prompt(app: App, request: SubmitPrompt, caller: Caller) -> Noted:
     """Keep the memorable statements of a prompt that `answer_prompt` has answered."""
-    return _noted(*passed(app, request, caller, _stages(answering=False)))
+    return _noted_answer(*passed(app, request, caller, _stages_for(answering=False)))
 
 
 def tool_post(app: App, request: UseTool, caller: Caller, *, request_id: str = "") -> Noted:
     """Look at what a tool wrote, and store it if it is worth a memory."""
     del request_id  # the same output again is dropped as a repeat
-    return _noted(*passed(app, request, caller, _stages(answering=False)))
+    return _noted_answer(*passed(app, request, caller, _stages_for(answering=False)))
 
 
 def session_checkpoint(app: App, request: CheckpointSession, caller: Caller, *, request_id: str = "") -> Noted:
     """Write down what a session has learnt, before it loses its earlier messages."""
     del request_id
-    return _noted(*passed(app, request, caller))
+    return _noted_answer(*passed(app, request, caller))
 
 
 def session_end(app: App, request: EndSession, caller: Caller, *, request_id: str = "") -> Noted:
     """End a session: sum it up, let what is used gain and what is unused fade, and compress what is old."""
     del request_id
-    return _noted(*passed(app, request, caller))
+    return _noted_answer(*passed(app, request, caller))
 
 
-def _stages(*, answering: bool) -> list[Stage]:
+def _stages_for(*, answering: bool) -> list[Stage]:
     return [stage for stage in STAGES if (stage.module == _ANSWERING) is answering]
 
 
@@ -226,7 +230,7 @@ def passed(app: App, event: E, caller: Caller, stages: Iterable[Stage] = STAGES)
         session = app.sessions.begin(caller, event.session_id, event.agent, at, new=new)
         context = _context(app, event, caller, session, at)
         emitted = run_stages(context, stages)
-        _save(context, emitted.failed)
+        _save_session(context, emitted.failed)
     return context, emitted
 
 
@@ -266,7 +270,7 @@ def run_stages(context: Context[E], stages: Iterable[Stage]) -> Emitted:
     return Emitted(tuple(result for result in results if result is not None), tuple(failed))
 
 
-def _save(context: Context[E], failed: Sequence[str]) -> None:
+def _save_session(context: Context[E], failed: Sequence[str]) -> None:
     if failed:
         context.update(failures=dict(Counter(context.state.failures) + Counter(failed)))
     ended = context.at if isinstance(context.event, EndSession) else None
@@ -279,12 +283,12 @@ def _save(context: Context[E], failed: Sequence[str]) -> None:
     context.app.sessions.save(session, context.observations, state_after)
 
 
-def _injection(_: Context[E], emitted: Emitted) -> Injection:
+def _injection_answer(_: Context[E], emitted: Emitted) -> Injection:
     found = [value for value in emitted.results if isinstance(value, Injection)]
     return replace(found[0] if found else Injection(), failed=emitted.failed)
 
 
-def _noted(context: Context[E], emitted: Emitted) -> Noted:
+def _noted_answer(context: Context[E], emitted: Emitted) -> Noted:
     last = context.observations[-1] if context.observations else None
     return Noted(
         context.event.session_id,

@@ -22,26 +22,26 @@ _BOUNDARIES: Final = 200  # of a session that are kept
 
 def segment_prompt(context: Context[SubmitPrompt]) -> None:
     """Look whether a prompt opens another topic."""
-    _segment(context, own_words(context.event.prompt), prompt=True)
+    _segment_text(context, own_words(context.event.prompt), prompt=True)
 
 
 def segment_output(context: Context[UseTool]) -> None:
     """Look whether an output is of another topic; lines that are noise say nothing of it."""
     call = used(context.event.tool, context.event.input, context.event.output)
     lines = [line.text for line in read(call.text) if not line.noise]
-    _segment(context, "\n".join([shown_input(call.input), *lines]), prompt=False)
+    _segment_text(context, "\n".join([shown_input(call.input), *lines]), prompt=False)
 
 
-def _segment(context: Context[SubmitPrompt] | Context[UseTool], text: str, *, prompt: bool) -> None:
+def _segment_text(context: Context[SubmitPrompt] | Context[UseTool], text: str, *, prompt: bool) -> None:
     if not (context.settings.capture and context.has("memory.boundaries")):
         return
     window, boundary = window_after(context.state.window, masked(text[:_READ]), context.at, prompt=prompt)
     context.update(window=window)
     if boundary is not None:
-        _keep(context, boundary)
+        _keep_boundary(context, boundary)
 
 
-def _keep(context: Context[SubmitPrompt] | Context[UseTool], boundary: Boundary) -> None:
+def _keep_boundary(context: Context[SubmitPrompt] | Context[UseTool], boundary: Boundary) -> None:
     fact = clear(
         StoreFact(
             subject=f"session:{context.event.session_id}",

@@ -53,7 +53,7 @@ def drafted(stored: dict[str, Any]) -> tuple[Draft, Origin]:
 def list_sessions(app: App, request: ListSessions, caller: Caller) -> SessionList:
     """List the caller's sessions in this project, the latest first."""
     found, total = app.sessions.listed(caller, request.limit, request.offset)
-    return SessionList(tuple(map(_summary, found)), total)
+    return SessionList(tuple(map(_session_summary, found)), total)
 
 
 def glance_at_sessions(app: App, request: GlanceAtSessions, caller: Caller) -> SessionGlances:
@@ -71,7 +71,7 @@ def glance_at_sessions(app: App, request: GlanceAtSessions, caller: Caller) -> S
     memories |= app.records.load(later, view)
     glances = (
         SessionGlance(
-            _summary(session),
+            _session_summary(session),
             project_of(session.project),
             _prompt(prompts.get(session.id), memories),
             _learnt(few.get(session.id, ()), memories, prompts.get(session.id)),
@@ -101,7 +101,7 @@ def _learnt(ids: Iterable[int], memories: Mapping[int, Memory], prompt: Observat
 
 def show_session(app: App, request: ShowSession, caller: Caller) -> ShownSession:
     """Show what was kept and dropped of a session, and why."""
-    session = _found(app, request.session_id, caller)
+    session = _find_session(app, request.session_id, caller)
     every = app.sessions.observations(session)
     observations = every[request.offset : request.offset + request.limit]
     ids = {observation.memory_id for observation in observations if observation.memory_id}
@@ -109,8 +109,10 @@ def show_session(app: App, request: ShowSession, caller: Caller) -> ShownSession
     state = state_of(session.state)
     topics = tuple((boundary.at, ", ".join(boundary.keywords)) for boundary in state.boundaries)
     lines = tuple(f"{at:%Y-%m-%d %H:%M} {words}" for at, words in topics)
-    shown = tuple(_shown(observation, memories.get(observation.memory_id or 0)) for observation in observations)
-    return ShownSession(_summary(session), shown, len(every), lines, state.failures, state.injections, topics)
+    shown = tuple(
+        _shown_observation(observation, memories.get(observation.memory_id or 0)) for observation in observations
+    )
+    return ShownSession(_session_summary(session), shown, len(every), lines, state.failures, state.injections, topics)
 
 
 def uses_of(app: App, request: UsesOf, caller: Caller) -> tuple[Use, ...]:
@@ -124,14 +126,14 @@ def uses_of(app: App, request: UsesOf, caller: Caller) -> tuple[Use, ...]:
             {use.memory_id for use in seen.values() if use.memory_id}, unfiltered(app, ReadAccess(), caller)
         )
         for at in moments:
-            event = _shown(seen[at], memories.get(seen[at].memory_id or 0)) if at in seen else None
+            event = _shown_observation(seen[at], memories.get(seen[at].memory_id or 0)) if at in seen else None
             uses.append(Use(at, session.agent, session.session_id, event))
     return tuple(sorted(uses, key=lambda use: use.at, reverse=True)[: request.limit])
 
 
 def correct_observation(app: App, request: CorrectObservation, caller: Caller, *, request_id: str = "") -> Noted:
     """Keep an observation that was dropped or is a draft, or forget a kept observation."""
-    session = _found(app, request.session_id, caller)
+    session = _find_session(app, request.session_id, caller)
     observation = next((each for each in app.sessions.observations(session) if each.number == request.number), None)
     if observation is None:
         raise NotFound(f"The session {session.session_id} has no observation {request.number}.")
@@ -146,7 +148,7 @@ def correct_observation(app: App, request: CorrectObservation, caller: Caller, *
             str(observation.memory_id) if observation.memory_id else None,
         )
     if request.keep:
-        return _keep(app, session, observation, caller, request_id)
+        return _keep_observation(app, session, observation, caller, request_id)
     if observation.memory_id is not None:
         forget(app, Forget(id=str(observation.memory_id)), caller, request_id=request_id)
     app.sessions.decide(session, observation.number, Decision.DROPPED, BY_YOU, None)
@@ -161,7 +163,7 @@ def _approve(app: App, memory_id: int, caller: Caller) -> None:
             transaction.consolidation.stop_fading(memory_id)
 
 
-def _keep(app: App, session: Session, observation: Observation, caller: Caller, request_id: str) -> Noted:
+def _keep_observation(app: App, session: Session, observation: Observation, caller: Caller, request_id: str) -> Noted:
     if not observation.draft and observation.memory_id:
         known = f"it was memory {observation.memory_id}, and `recollect undo {observation.memory_id}` brings that back."
         raise InvalidInput("number", f"Observation {observation.number} cannot be kept anew: {known}")
@@ -176,7 +178,7 @@ def _keep(app: App, session: Session, observation: Observation, caller: Caller, 
     return Noted(session.session_id, str(Decision.KEPT), BY_YOU, made)
 
 
-def _found(app: App, beginning: str | None, caller: Caller) -> Session:
+def _find_session(app: App, beginning: str | None, caller: Caller) -> Session:
     session = app.sessions.find(caller, beginning)
     if session is None:
         named = f" that is or begins with {beginning}" if beginning else ""
@@ -184,7 +186,7 @@ def _found(app: App, beginning: str | None, caller: Caller) -> Session:
     return session
 
 
-def _summary(session: Session) -> SessionSummary:
+def _session_summary(session: Session) -> SessionSummary:
     return SessionSummary(
         session_id=session.session_id,
         agent=session.agent,
@@ -196,7 +198,7 @@ def _summary(session: Session) -> SessionSummary:
     )
 
 
-def _shown(observation: Observation, memory: Memory | None) -> ShownObservation:
+def _shown_observation(observation: Observation, memory: Memory | None) -> ShownObservation:
     gone = observation.decision is Decision.KEPT and memory is None
     its_own = memory if observation.decision is Decision.KEPT else None
     text = (its_own.title or its_own.abstract) if its_own else observation.summary

@@ -27,12 +27,12 @@ _HEADINGS: Final = {
 
 def summary(session_id: str, at: datetime, kept: Sequence[Memory], trail: Trail) -> Draft:
     """Return the summary of a session that kept these memories."""
-    return _of_session(session_id, at, Kind.SESSION_SUMMARY, _listed(kept) + _lines("Left open", trail.open))
+    return _of_session(session_id, at, Kind.SESSION_SUMMARY, _lines_by_heading(kept) + _lines("Left open", trail.open))
 
 
 def checkpoint(session_id: str, at: datetime, kept: Sequence[Memory]) -> Draft:
     """Return the summary of a session so far, as a draft, before the session ends."""
-    return _of_session(session_id, at, Kind.CHECKPOINT, _listed(kept))
+    return _of_session(session_id, at, Kind.CHECKPOINT, _lines_by_heading(kept))
 
 
 def _of_session(session_id: str, at: datetime, kind: Kind, lines: list[str]) -> Draft:
@@ -51,7 +51,7 @@ def _of_session(session_id: str, at: datetime, kind: Kind, lines: list[str]) -> 
     )
 
 
-def _listed(kept: Sequence[Memory]) -> list[str]:
+def _lines_by_heading(kept: Sequence[Memory]) -> list[str]:
     found: list[str] = []
     for heading, kinds in _HEADINGS.items():
         found += _lines(heading, [memory.title or memory.content for memory in kept if memory.type in kinds])

@@ -62,16 +62,16 @@ class Found(NamedTuple):
     type: EntityType | None
 
 
-def _any(name: str) -> str:
+def _any_word_of(name: str) -> str:
     return "|".join(sorted(WORDS[name]))
 
 
-_VERSIONED = re.compile(rf"(?:[<>=~!^]=?=?|\b(?:{_any('products')}|version|release|fw))\s?$", re.IGNORECASE)
+_VERSIONED = re.compile(rf"(?:[<>=~!^]=?=?|\b(?:{_any_word_of('products')}|version|release|fw))\s?$", re.IGNORECASE)
 _FILE = re.compile(
-    rf"\w(?:[\w.+-]*\w)?\.(?:{_any('file_endings')})|(?:{_any('file_names')})(?:\.\w+)?"
+    rf"\w(?:[\w.+-]*\w)?\.(?:{_any_word_of('file_endings')})|(?:{_any_word_of('file_names')})(?:\.\w+)?"
     r"|\.(?:env|git|venv|[a-z-]{1,20}(?:rc|ignore|attributes|config|versions))(?:\.[a-z]{1,20}){0,2}"
 )
-_LIBRARY = re.compile(rf"(?:[A-Z]\w*|{_any('products')})\.js")
+_LIBRARY = re.compile(rf"(?:[A-Z]\w*|{_any_word_of('products')})\.js")
 
 
 def shapes(text: str) -> Iterator[Found]:

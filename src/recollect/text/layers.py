@@ -18,12 +18,12 @@ _TRAILING = " ,;:、，；："
 
 def title(content: str) -> str:
     """Return the first sentence, at most 80 characters."""
-    return shortened(_first(content), _TITLE)
+    return shortened(_first_plain_sentence(content), _TITLE)
 
 
 def abstract(content: str) -> str:
     """Return L0: the first sentence, at most 20 words and 200 characters."""
-    return one_line(_first(content))
+    return one_line(_first_plain_sentence(content))
 
 
 def one_line(text: str) -> str:
@@ -46,7 +46,7 @@ def overview(content: str) -> str:
     return taken
 
 
-def _first(content: str) -> str:
+def _first_plain_sentence(content: str) -> str:
     return first_sentence(_MARKS.sub("", content)) or first_sentence(content)
 
 

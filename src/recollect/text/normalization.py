@@ -51,7 +51,7 @@ def fold(text: str) -> str:
     if text.isascii():
         return text.lower()
     runs = _RUN.findall(unicodedata.normalize("NFC", orderly(text)))
-    folded = "".join(run.lower() if run.isascii() else "".join(map(_folded, run)) for run in runs)
+    folded = "".join(run.lower() if run.isascii() else "".join(map(_fold_letter, run)) for run in runs)
     return unicodedata.normalize("NFC", folded)
 
 
@@ -63,11 +63,13 @@ def stretches(text: str) -> list[str]:
 @lru_cache(maxsize=100_000)
 def same_in_index(stretch: str) -> bool:
     """Say whether the index makes of `stretch`, by itself, the words that `fold` makes of it."""
-    return stretch.isascii() or (all(map(_same_letter, stretch)) and fold(stretch) == "".join(map(_folded, stretch)))
+    return stretch.isascii() or (
+        all(map(_same_letter, stretch)) and fold(stretch) == "".join(map(_fold_letter, stretch))
+    )
 
 
 @lru_cache(maxsize=20_000)
-def _folded(letter: str) -> str:
+def _fold_letter(letter: str) -> str:
     if letter.isascii() or letter in _OWN:
         return letter.lower()
     before, after = "", letter
@@ -101,7 +103,7 @@ def _is_mark(letter: str) -> bool:
 def _same_letter(letter: str) -> bool:
     if letter.isascii():
         return True
-    category, folded = unicodedata.category(letter), _folded(letter)
+    category, folded = unicodedata.category(letter), _fold_letter(letter)
     if category in ("Cn", "Co") or category != unicodedata.ucd_3_2_0.category(letter):
         return False  # the index may have it among the letters, the gaps or what is yet to come
     base = unicodedata.normalize("NFD", letter)[0]

@@ -87,15 +87,15 @@ def is_typed_by_transcript(file: Path, prompt: str) -> bool | None:
             lines = stream.read(_TAIL).decode("utf-8", "replace").split("\n")
     except OSError:
         return None
-    wanted = _compared(prompt)
+    wanted = _beginning_without_spaces(prompt)
     for line in reversed(lines):
         entry = _entry(line)
-        if entry is not None and wanted and wanted == _compared(_text_of(entry)):
+        if entry is not None and wanted and wanted == _beginning_without_spaces(_text_of(entry)):
             return is_typed_entry(entry)
     return None
 
 
-def _compared(text: str) -> str:
+def _beginning_without_spaces(text: str) -> str:
     return " ".join(added_removed(text).split())[:_COMPARED]
 
 

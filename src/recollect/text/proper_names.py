@@ -63,7 +63,7 @@ def names(prose: str) -> Iterator[Found]:
             yield Found(start, start + len(name), EntityType.PERSON)
     at = 0
     for line in prose.splitlines(keepends=True):
-        words = [_word(place, at) for place in _WORD.finditer(line)]
+        words = [_read_word(place, at) for place in _WORD.finditer(line)]
         plain = any(not word.capital and word.folded not in STOP_WORDS for word in words)
         heading = len(words) > 2 and not plain and not _SENTENCE.search(line)
         first = 0
@@ -76,7 +76,7 @@ def names(prose: str) -> Iterator[Found]:
         at += len(line)
 
 
-def _word(place: re.Match[str], at: int) -> Word:
+def _read_word(place: re.Match[str], at: int) -> Word:
     owner = _OWN.search(place[0])
     text = place[0][: owner.start()] if owner else place[0]
     return Word(at + place.start(), at + place.start() + len(text), text, fold(text), owner is not None)

@@ -72,11 +72,11 @@ def without_contractions(text: str, *, negations: bool = True) -> str:
     That is the end of `it's`, of `we'll` and of a possessive, and the beginning of `l'avion`: no words by themselves.
     So is all of `don't`, which carries as little meaning as `do not`; without `negations` only its end goes.
     """
-    bare = _NEGATION.sub(_blank, text) if negations else text
-    return _CUT_OFF.sub(_blank, bare)
+    bare = _NEGATION.sub(_spaces_for, text) if negations else text
+    return _CUT_OFF.sub(_spaces_for, bare)
 
 
-def _blank(found: re.Match[str]) -> str:
+def _spaces_for(found: re.Match[str]) -> str:
     return " " * len(found[0])
 
 

@@ -16,10 +16,10 @@ _SPOKEN: Final = ("text", "multimodal_text")
 
 def read_chatgpt(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
     """Yield each message of user and assistant, conversation by conversation; raise `Unreadable` for broken JSON."""
-    return items_of(objects(source, name, "conversation"), _messages)
+    return items_of(objects(source, name, "conversation"), _messages_of)
 
 
-def _messages(found: dict[str, Any], where: str) -> Iterator[ImportItem]:
+def _messages_of(found: dict[str, Any], where: str) -> Iterator[ImportItem]:
     mapping = found.get("mapping")
     if not isinstance(mapping, dict):
         raise Unreadable("It is no conversation: it has no `mapping`.")
@@ -40,7 +40,9 @@ def _branch(mapping: dict[str, Any], last: object) -> list[tuple[str, dict[str, 
     nodes = {number: node for number, node in mapping.items() if isinstance(node, dict)}
     if last not in nodes:
         parents = {node.get("parent") for node in nodes.values() if isinstance(node.get("parent"), str)}
-        last = max((name for name in nodes if name not in parents), key=lambda name: _made(nodes[name]), default=None)
+        last = max(
+            (name for name in nodes if name not in parents), key=lambda name: _time_made(nodes[name]), default=None
+        )
     found: dict[str, dict[str, Any]] = {}
     while isinstance(last, str) and last in nodes and last not in found:
         found[last] = nodes[last]
@@ -48,7 +50,7 @@ def _branch(mapping: dict[str, Any], last: object) -> list[tuple[str, dict[str, 
     return list(found.items())[::-1]
 
 
-def _made(node: dict[str, Any]) -> float:
+def _time_made(node: dict[str, Any]) -> float:
     message = node.get("message")
     made = message.get("create_time") if isinstance(message, dict) else None
     return float(made) if isinstance(made, int | float) else 0.0

@@ -34,7 +34,7 @@ def read_claude_code(source: BinaryIO, name: str, outside_of: Outside | None = N
         talk = sessions.setdefault(session, Conversation("claude-code", session, outside_of=outside_of))
         talk.folder = str(line.get("cwd") or talk.folder)
         talk.project = PurePath(talk.folder or talk.project).name
-        blocks = [block for block in _listed(message.get("content")) if isinstance(block, dict)]
+        blocks = [block for block in _list_or_empty(message.get("content")) if isinstance(block, dict)]
         text = REMINDER.sub(gap, text_of(message.get("content"), "text")).strip()
         number = str(line.get("uuid") or where.rpartition(":")[2])
         marked = any(line.get(mark) for mark in MARKS)
@@ -54,7 +54,7 @@ def _typed(line: dict[str, Any], text: str) -> bool:
     return is_typed_entry(line) and is_typed(text)
 
 
-def _listed(content: object) -> list[Any]:
+def _list_or_empty(content: object) -> list[Any]:
     return content if isinstance(content, list) else []
 
 

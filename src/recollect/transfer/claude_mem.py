@@ -25,20 +25,20 @@ def read_claude_mem(source: BinaryIO, name: str) -> Iterator[ImportItem | Proble
     path = Path(source.name)
     there = names_in(path)
     for table, query, fields_of in (
-        ("observations", "SELECT * FROM observations ORDER BY id", _observation),
-        ("session_summaries", "SELECT * FROM session_summaries ORDER BY id", _summary),
+        ("observations", "SELECT * FROM observations ORDER BY id", _observation_fields),
+        ("session_summaries", "SELECT * FROM session_summaries ORDER BY id", _summary_fields),
     ):
         found = rows(path, query) if table in there else iter(())
         entries = ((f"{name}, {table} {row.get('id')}", row) for row in found)
         yield from items_of(
             entries,
             lambda row, where, fields_of=fields_of: [  # type: ignore[misc]
-                ImportItem(kind=ItemKind.MEMORY, where=where, fields=set_only(_common(row) | fields_of(row)))
+                ImportItem(kind=ItemKind.MEMORY, where=where, fields=set_only(_common_fields(row) | fields_of(row)))
             ],
         )
 
 
-def _common(row: dict[str, Any]) -> dict[str, Any]:
+def _common_fields(row: dict[str, Any]) -> dict[str, Any]:
     at = time_of(row.get("created_at_epoch")) or time_of(row.get("created_at"))
     return {
         "session_id": text_in(row, "memory_session_id") or text_in(row, "sdk_session_id"),
@@ -51,7 +51,7 @@ def _common(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _observation(row: dict[str, Any]) -> dict[str, Any]:
+def _observation_fields(row: dict[str, Any]) -> dict[str, Any]:
     body = [text_in(row, "narrative") or text_in(row, "text")]
     body += [f"- {fact}" for fact in texts_in(row.get("facts"))]
     title, subtitle = text_in(row, "title"), text_in(row, "subtitle")
@@ -60,7 +60,7 @@ def _observation(row: dict[str, Any]) -> dict[str, Any]:
     other = [label for label in (named, *concepts) if label not in set(ObservationType) | set(Concept)]
     return {
         "content": ("\n".join(filter(None, body)) or "\n".join(filter(None, (title, subtitle))))[:MAX_CONTENT],
-        "key": _key(row, "observation"),
+        "key": _key_of_row(row, "observation"),
         "type": named if named in set(ObservationType) else None,
         "title": layers.shortened(" ".join(masked(title).split()), MAX_NAME),
         "subtitle": layers.shortened(" ".join(masked(subtitle).split()), MAX_NAME),
@@ -70,17 +70,17 @@ def _observation(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _summary(row: dict[str, Any]) -> dict[str, Any]:
+def _summary_fields(row: dict[str, Any]) -> dict[str, Any]:
     parts = ((part, text_in(row, part)) for part in _PARTS)
     lines = [f"{part.replace('_', ' ').capitalize()}: {text}" for part, text in parts if text]
     return {
         "content": "\n".join(lines)[:MAX_CONTENT],
-        "key": _key(row, "summary"),
+        "key": _key_of_row(row, "summary"),
         "type": str(ObservationType.SESSION_SUMMARY),
         "files_modified": texts_in(row.get("files_edited")),
     }
 
 
-def _key(row: dict[str, Any], kind: str) -> str:
+def _key_of_row(row: dict[str, Any], kind: str) -> str:
     session = text_in(row, "memory_session_id") or text_in(row, "sdk_session_id")
     return f"claude-mem:{session[:_LONGEST_MEM_KEY]}/{kind}-{row.get('id')}"

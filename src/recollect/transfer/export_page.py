@@ -31,7 +31,7 @@ def export_page(app: App, request: ExportPage, caller: Caller) -> Page:
     reads: dict[str, Callable[[View, int, int], Sequence[Any]]]
     reads = {"memory": reader.memories, "fact": reader.facts, "journal": reader.lines}
     with app.records.snapshot():
-        header = [_header(app, request, view, caller)] if request.after == _FIRST else []
+        header = [_header_line(app, request, view, caller)] if request.after == _FIRST else []
         found = reads[part](view, int(number), _LINES_A_PAGE)
     lines = (line_of(part, record) for record in found)
     after = f"{part}:{found[-1].id}" if len(found) == _LINES_A_PAGE else _NEXT[part]
@@ -51,7 +51,7 @@ def pages(
         after = page.after
 
 
-def _header(app: App, request: ExportPage, view: View, caller: Caller) -> dict[str, Any]:
+def _header_line(app: App, request: ExportPage, view: View, caller: Caller) -> dict[str, Any]:
     return {
         "format": NAME,
         "version": VERSION,

@@ -157,7 +157,7 @@ FORMATS: Final = {
 
 
 def detect(name: str, head: bytes, tables: frozenset[str] = frozenset()) -> ImportFormat | None:
-    """Return the format of a file from its name, its first bytes and its tables; None when it is none known here."""
+    """Return the format of a file from its name, its first bytes and its tables; None for an unknown format."""
     text = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     first = _first_object(text.split(b"\n") if name.endswith(".jsonl") else [text.partition(b"\n")[0]])
     found = _NAME.findall(text if text.startswith((b"{", b"[")) or name.endswith(_JSON) else b"")
@@ -185,7 +185,7 @@ def _first_object(lines: Iterable[bytes]) -> dict[str, Any]:
 
 
 def members_of(path: Path) -> Sequence[str]:
-    """Return the names of the conversations in an archive; an empty one stands for a file that is no archive of such.
+    """Return the names of the conversations in an archive; `[""]` for any other file.
 
     Raises `InvalidInput` when it cannot be read.
     """
@@ -197,7 +197,7 @@ def members_of(path: Path) -> Sequence[str]:
 
 
 def recognised(path: Path, chosen: ImportFormat | None, member: str = "") -> Recognised:
-    """Look at the beginning of a file, or of a member of an archive; of one that is not recognised, at all of it.
+    """Read the beginning of a file or of an archive's member, else all of it, until its format is recognised.
 
     Raises `InvalidInput`: for the field `file` when it cannot be read, is empty or damaged, for the field `format` when
     it is sound and of no known format.
@@ -232,7 +232,7 @@ def read_file(
         with _opened(path, member) as (source, known, _):
             written = datetime.fromtimestamp(min(known.st_mtime, time.time()), UTC).isoformat()
             for thing in (read or FORMATS[format].read)(source, name):
-                yield _dated(thing, written), source.tell()
+                yield _with_file_time(thing, written), source.tell()
     except Unreadable as error:
         raise InvalidInput("file", f"{_named(path, member)} cannot be imported as {format}: {error}") from None
 
@@ -246,7 +246,7 @@ def _looks_like_json(head: bytes) -> bool:
     return head.removeprefix(b"\xef\xbb\xbf").lstrip().startswith((b"{", b"["))
 
 
-def _dated(thing: ImportItem | Problem | FileSections, written: str) -> ImportItem | Problem | FileSections:
+def _with_file_time(thing: ImportItem | Problem | FileSections, written: str) -> ImportItem | Problem | FileSections:
     if not isinstance(thing, ImportItem) or thing.kind is not ItemKind.MEMORY or _TIMES & thing.fields.keys():
         return thing
     return thing.model_copy(update={"fields": thing.fields | {"created_at": written}})

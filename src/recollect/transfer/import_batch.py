@@ -83,7 +83,7 @@ class _Batch:
                 self._write(run, chunks)
 
     def facts(self, items: Sequence[Placed]) -> None:
-        """Write facts that are not there yet, and that those which are hold no more."""
+        """Write facts that are not stored yet, and the ends of stored facts that hold no more."""
         checked = [(place, *passed) for place, item in items if (passed := self._checks.fact(place, item)) is not None]
         with self._importing(*(cleared.value.sensitivity for _, _, cleared in checked)) as namespaces:
             for place, namespace, cleared in checked:
@@ -96,7 +96,7 @@ class _Batch:
             self._as_first_told(namespaces, [place for place, _, _ in checked])
 
     def links(self, links: Sequence[MemoryLink]) -> None:
-        """Let memories give way to those that they gave way to where they come from."""
+        """Restore the links by which memories replace each other, as in the store they come from."""
         if not links:
             return
         with self._importing() as namespaces:
@@ -105,7 +105,7 @@ class _Batch:
         self.report.problems += [Problem(link.where, why) for link in refused]
 
     def compare(self, files: Sequence[FileSections]) -> None:
-        """Tell which sections of files were there once and are not any more."""
+        """Report the stored sections of files that their files no longer have."""
         if not files:
             return
         namespace = self._caller.namespace(self._request.scope or Scope.PROJECT)
@@ -160,7 +160,7 @@ class _Batch:
         return True
 
     def _embedded(self, run: Sequence[CheckedMemory], *, ready: bool) -> ChunksByHash:
-        """Embed what is neither here yet nor kept out of sight; without a model there is None for it."""
+        """Embed the texts that are not stored yet and not hidden; without a model their vectors are None."""
         fresh: dict[str, str] = {}
         for namespace in {memory.namespace for memory in run}:
             mine = [memory for memory in run if memory.namespace == namespace and not memory.record.hidden]

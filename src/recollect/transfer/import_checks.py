@@ -73,7 +73,7 @@ class Report:
         self.problems.append(Problem(where, why))
 
     def answer(self, size: int) -> Imported:
-        """Return it, for a batch of so many items, as the noun that doors show."""
+        """Return the report on a batch of `size` items as the answer that doors show."""
         found = Counter(self.outcomes.values())
         counts: dict[str, Any] = {name: found[name] for name in IMPORT_COUNTS}
         kinds = Counter(kind for _, _, several, _ in self.refusals for kind in several)

@@ -156,7 +156,7 @@ class Import:
         self._stopping = True
 
     def run(self, sources: Sequence[FoundFile], progress: Progress) -> None:
-        """Send every file, then which memory gave way to which.
+        """Send every file, then the links between replaced memories.
 
         A file that cannot be read to its end is noted, and the others are sent. Any other error on the way says what
         was written until then; to do it all again is to go on from there.
@@ -217,7 +217,7 @@ class Import:
         return ((_said_by(source.said_by, thing), read) for thing, read in found)
 
     def _add(self, file: FileImport, item: ImportItem) -> bool:
-        """Let an item wait, and send those that wait when they are many; say whether some were sent."""
+        """Queue an item, and send the queue when it is full; say whether it was sent."""
         size = sum(len(value) for value in item.fields.values() if isinstance(value, str))
         stated = item.kind is ItemKind.FACT and item.fields.get("memory_id") is not None
         count = len(self._memories) + len(self._facts)
@@ -238,7 +238,7 @@ class Import:
         return turning
 
     def _flush(self, *, last: bool = False) -> None:
-        """Send all that waits, memories first: they are embedded together, and facts may name them."""
+        """Send the whole queue, memories first: they are embedded together, and facts may name them."""
         waiting = [*self._memories, *self._facts]
         sections = self._sections
         self._memories, self._facts, self._sections, self._characters = [], [], [], 0
@@ -279,7 +279,7 @@ class Import:
         self._waiting += done.waiting
 
     def _with_id_here(self, file: FileImport, item: ImportItem) -> ImportItem:
-        """Let a fact name its memory by the id it has here; in a dry run, where it has none, by no id."""
+        """Replace the id of a fact's memory by its id in this store; in a dry run it has none."""
         if item.kind is not ItemKind.FACT or item.fields.get("memory_id") is None:
             return item
         here = file.ids.get(_id(item.fields["memory_id"]))

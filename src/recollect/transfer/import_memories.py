@@ -46,7 +46,7 @@ class NamespaceImport:
     waiting: list[CheckedMemory] = field(default_factory=list)
 
     def write(self, some: Sequence[CheckedMemory]) -> None:
-        """Write each memory in its turn; the new ones together, as far as none of them is there twice."""
+        """Write memories in order; new memories together, as long as none of them repeats another."""
         self._load(some)
         taken: set[tuple[Sensitivity, str]] = set()
         for memory in some:
@@ -109,7 +109,7 @@ class NamespaceImport:
         return next(iter(alike), None)
 
     def _update(self, memory: CheckedMemory, old: Memory, *, by_key: bool) -> None:
-        """Bring a memory that is there up to what the file says, unless it was changed or hidden here since.
+        """Update a stored memory from the file, unless it was changed or hidden here since.
 
         The text that it had is kept as a hidden memory.
         """

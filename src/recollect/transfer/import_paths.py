@@ -75,7 +75,7 @@ def find_files(
     transcripts: bool = False,
     instructions: bool = False,
 ) -> FoundPaths:
-    """Find what is to be imported of files, folders and patterns, each file once.
+    """Find the files to import among files, folders and patterns, each file once.
 
     In folders only `instructions` are taken if that is asked for, and `transcripts` of agents only if they are. A file
     that is empty, damaged or unreadable is among the files, with its problem. Raises `InvalidInput` for a named file
@@ -113,7 +113,7 @@ def working_root() -> Path:
 
 
 def _expand_pattern(path: Path) -> list[Path]:
-    """Return a path, or what the pattern in it matches where no file has that name."""
+    """Return a path, or the matches of the pattern in it where no file has that name."""
     whole = path.expanduser()
     if os.path.lexists(whole) or not glob.has_magic(str(path)):
         return [whole]
@@ -225,7 +225,7 @@ class _Search:
 
 
 def _skip_reason(entry: os.DirEntry[str], inside: PurePath) -> str | None:
-    """Say why an entry of a folder is passed over, if it is; `inside` is its path from the folder that was named."""
+    """Return why an entry of a folder is skipped, None where it is not; `inside` is its path from the named folder."""
     if entry.is_symlink():
         return LINKS
     if not entry.is_dir(follow_symlinks=False) and not entry.is_file(follow_symlinks=False):

@@ -45,9 +45,9 @@ def of_service(entry: dict[str, Any]) -> dict[str, Any]:
     known = {"fact_type": word} if word in set(FactType) else {"type": word} if word in set(ObservationType) else {}
     if isinstance(kind, str) and not known:
         tags = labels([*tags, kind])
-    if isinstance(source := _metadata(entry).get("source", entry.get("source")), str):
+    if isinstance(source := _metadata_of(entry).get("source", entry.get("source")), str):
         tags = labels([*tags, f"source:{source}"])
-    return _of_metadata(entry) | {"content": entry.get("content"), "tags": tags} | known | _times(entry)
+    return _of_metadata(entry) | {"content": entry.get("content"), "tags": tags} | known | _time_fields(entry)
 
 
 def of_mem0(entry: dict[str, Any]) -> dict[str, Any]:
@@ -65,12 +65,12 @@ def of_mem0(entry: dict[str, Any]) -> dict[str, Any]:
         "key": f"mem0:{number}"[:LONGEST_KEY] if named else None,
         "expires_at": time_of(whole.get("expiration_date")),
     }
-    return _of_metadata(whole) | fields | _times(whole)
+    return _of_metadata(whole) | fields | _time_fields(whole)
 
 
 def _of_metadata(entry: dict[str, Any]) -> dict[str, Any]:
     """Take out of an entry's metadata what has a field here; the rest has no home and is left behind."""
-    inner = _metadata(entry)
+    inner = _metadata_of(entry)
     found: dict[str, Any] = {name: inner[name] for name in _TEXTS if isinstance(inner.get(name), str)}
     weight = inner.get("importance")
     if isinstance(weight, int | float) and not isinstance(weight, bool) and 0 <= weight <= 1:
@@ -78,12 +78,12 @@ def _of_metadata(entry: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _metadata(entry: dict[str, Any]) -> dict[str, Any]:
+def _metadata_of(entry: dict[str, Any]) -> dict[str, Any]:
     metadata = entry.get("metadata")
     return metadata if isinstance(metadata, dict) else {}
 
 
-def _times(entry: dict[str, Any]) -> dict[str, Any]:
+def _time_fields(entry: dict[str, Any]) -> dict[str, Any]:
     created = time_of(entry.get("created_at")) or time_of(entry.get("created_at_iso"))
     updated = time_of(entry.get("updated_at")) or time_of(entry.get("updated_at_iso"))
     return {"created_at": created, "updated_at": updated or created}

@@ -45,7 +45,7 @@ def write_notes(lines: Iterable[dict[str, Any]]) -> Iterator[str]:
         for shelf in sorted(shelves[scope], key=str.casefold):
             yield f"\n### {_one_line(shelf)}\n"
             for memory in shelves[scope][shelf]:
-                yield _memory(memory)
+                yield _memory_text(memory)
         if facts[scope]:
             yield f"\n### Facts\n\n{_BEGIN}\n"
             for fact in facts[scope]:
@@ -53,11 +53,11 @@ def write_notes(lines: Iterable[dict[str, Any]]) -> Iterator[str]:
             yield f"{_END}\n"
 
 
-def _memory(memory: dict[str, Any]) -> str:
+def _memory_text(memory: dict[str, Any]) -> str:
     title = _one_line(str(memory.get("title") or memory.get("abstract") or ""))
     text = shown_text(str(memory["content"]))
     body = "" if text == title else f"\n{text}\n"
-    return f"\n#### {title} {_mark(memory, title)}\n{body}\n*{', '.join(_about(memory))}*\n"
+    return f"\n#### {title} {_mark(memory, title)}\n{body}\n*{', '.join(_label_lines(memory))}*\n"
 
 
 def _mark(memory: dict[str, Any], shown: str) -> str:
@@ -77,7 +77,7 @@ def _unreadable(string: re.Match[str]) -> str:
     return '"' + "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4)) + '"'
 
 
-def _about(memory: dict[str, Any]) -> Iterator[str]:
+def _label_lines(memory: dict[str, Any]) -> Iterator[str]:
     yield str(memory.get("observed_at") or memory.get("created_at") or "")[:10]
     if memory.get("category"):
         yield str(memory["fact_type"])

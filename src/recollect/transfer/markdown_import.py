@@ -55,7 +55,7 @@ def read_notes(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem | F
             # without its markup no detector would know a secret again, so that goes first
             plain[heading] = without_markup(masked(heading))
         path = [plain[heading] for heading in section.path]
-        own = f"{prefix}{'/'.join(map(_slug, path))[:_KEY]}"
+        own = f"{prefix}{'/'.join(map(_slug_of, path))[:_KEY]}"
         whole = f"{section.heading}\n\n{section.text}" if section.heading else section.text
         facts = _facts(name, title, head, section, known)
         for part in cut_text(whole, MAX_CONTENT):
@@ -64,7 +64,7 @@ def read_notes(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem | F
             body = part.removeprefix(section.heading).strip()
             fields = {"content": part, "key": keys[-1]} | _headings(path, body, title) | shared
             fields["tags"] = labels(
-                [*_tags(head), *(_slug(heading)[:_LONGEST_TAG] for heading in path), *tags_of(section.parts)]
+                [*_tags(head), *(_slug_of(heading)[:_LONGEST_TAG] for heading in path), *tags_of(section.parts)]
             )
             yield ImportItem(kind=ItemKind.MEMORY, where=f"{name}:{section.line}", fields=set_only(fields))
         yield from facts
@@ -143,5 +143,5 @@ def _of_head(head: dict[str, Any]) -> dict[str, str]:
     return set_only(found | {"observed_at": next(filter(None, days), None)})
 
 
-def _slug(heading: str) -> str:
+def _slug_of(heading: str) -> str:
     return "-".join(_WORD.findall(heading.lower())) or "-"

@@ -57,7 +57,7 @@ class Section:
 
 def blocks(text: str) -> list[Token]:
     """Return the blocks of a text; a block's `map` are its first line and the one after it, from 0."""
-    return _markdown("normalize", "block").parse(text)
+    return _markdown_parser("normalize", "block").parse(text)
 
 
 def headings(tokens: list[Token]) -> Iterator[Heading]:
@@ -72,7 +72,7 @@ def sections(text: str, first: int = 1) -> Iterator[Section]:
     """Yield the sections in their order, empty ones too; `first` is the number of the text's first line."""
     lines, tokens = text.split("\n"), blocks(text)
     found = [Heading(0, 0, 0, ""), *headings(tokens)]
-    parts = list(_parts(tokens, first))[::-1]
+    parts = list(_parts_of(tokens, first))[::-1]
     ends = [*(heading.start for heading in found[1:]), len(lines)]
     above: list[Heading] = []
     for heading, end in zip(found, ends, strict=True):
@@ -98,7 +98,7 @@ def front_matter(text: str) -> tuple[dict[str, Any], str, int]:
 
 def without_markup(heading: str) -> str:
     """Return the text of a heading, without emphasis, links, code marks and comments."""
-    (inline,) = _markdown("normalize", "block", "inline", "text_join").parseInline(heading[:_LONGEST_HEADING])
+    (inline,) = _markdown_parser("normalize", "block", "inline", "text_join").parseInline(heading[:_LONGEST_HEADING])
     shown = (token for token in inline.children or () if token.type != "html_inline")
     words = "".join(" " if token.type.endswith("break") else token.content for token in shown)
     return " ".join(words.split()) or heading
@@ -115,7 +115,7 @@ def cut_text(text: str, most: int) -> Iterator[str]:
         yield text
 
 
-def _parts(tokens: list[Token], first: int) -> Iterator[Part]:
+def _parts_of(tokens: list[Token], first: int) -> Iterator[Part]:
     quotes, item = 0, False
     for before, token in pairwise(tokens):
         quotes += (before.type == "blockquote_open") - (before.type == "blockquote_close")
@@ -126,7 +126,7 @@ def _parts(tokens: list[Token], first: int) -> Iterator[Part]:
 
 
 @cache
-def _markdown(*steps: str) -> MarkdownIt:
+def _markdown_parser(*steps: str) -> MarkdownIt:
     from markdown_it import MarkdownIt
 
     parser = MarkdownIt("commonmark")

@@ -16,7 +16,7 @@ _MOST_USES: Final = 2**31 - 1
 
 def read_layered(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
     """Yield a memory for each line; its vector is left behind, since another model made it."""
-    return items_of(lines(source, name), _layered)
+    return items_of(lines(source, name), _layered_items)
 
 
 def plain_names(line: dict[str, Any]) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def plain_names(line: dict[str, Any]) -> dict[str, Any]:
     return {name.replace("_", "").lower(): value for name, value in line.items()}
 
 
-def _layered(line: dict[str, Any], where: str) -> list[ImportItem]:
+def _layered_items(line: dict[str, Any], where: str) -> list[ImportItem]:
     found = plain_names(line)
     category = found.get("category")
     if isinstance(category, str) and singular(category) not in _CATEGORIES:

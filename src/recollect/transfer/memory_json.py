@@ -34,7 +34,7 @@ def read_graph(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
             times = set_only({"created_at": time_of(line.get("createdAt"))})
             yield ImportItem(kind=ItemKind.FACT, where=where, fields=parts | times)
         elif line.get("type") == "entity":
-            fields = _entity(line)
+            fields = _entity_memory(line)
             names[fields["key"]] += 1
             if names[fields["key"]] > 1:  # so that none of two entities of one name overwrites the other
                 fields["key"] += f"~{names[fields['key']]}"
@@ -42,10 +42,10 @@ def read_graph(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
         else:
             raise Unreadable("Its `type` is neither `entity` nor `relation`.")
 
-    return items_of(_graph(parse_json(read_document(source)), name) if whole else lines(source, name), item)
+    return items_of(_graph_entries(parse_json(read_document(source)), name) if whole else lines(source, name), item)
 
 
-def _graph(graph: Any, name: str) -> Iterator[tuple[str, Any]]:
+def _graph_entries(graph: Any, name: str) -> Iterator[tuple[str, Any]]:
     for kind, plural in (("entity", "entities"), ("relation", "relations")):
         found = graph.get(plural, []) if isinstance(graph, dict) else None
         if not isinstance(found, list):
@@ -54,7 +54,7 @@ def _graph(graph: Any, name: str) -> Iterator[tuple[str, Any]]:
             yield f"{name}, {kind} {number}", entry | {"type": kind} if isinstance(entry, dict) else entry
 
 
-def _entity(line: dict[str, Any]) -> dict[str, Any]:
+def _entity_memory(line: dict[str, Any]) -> dict[str, Any]:
     entity, kind = line.get("name"), line.get("entityType")
     if not isinstance(entity, str) or not entity.strip():
         raise Unreadable("The entity has no name.")

@@ -77,7 +77,9 @@ def parse_json(data: bytes) -> Any:
     """Read strict JSON: no name twice, no NaN, no nesting without end. Raise `Unreadable` with the reason."""
     text = decode_utf8(data)
     try:
-        value = json.loads(text, object_pairs_hook=_unique_names, parse_constant=_finite, parse_float=_finite)
+        value = json.loads(
+            text, object_pairs_hook=_unique_names, parse_constant=_finite_number, parse_float=_finite_number
+        )
     except json.JSONDecodeError as error:
         raise Unreadable(f"It is not JSON: {error.msg} at character {error.pos + 1}.") from None
     except RecursionError:
@@ -147,7 +149,7 @@ def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _finite(text: str) -> float:
+def _finite_number(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
         raise Unreadable("It holds NaN or an infinite number.")

@@ -157,23 +157,23 @@ def _files_of(agent: _Agent, folder: Path, home: Path, known: dict[str, str]) ->
             of_project = path.relative_to(folder).parts[0] == _PROJECTS
             where = _project_of(folder / _PROJECTS / path.relative_to(folder).parts[1]) if of_project else ""
             if where or not of_project:
-                yield _file(agent.title, What.MEMORIES, path, where, SaidBy.ASSISTANT, home, known)
+                yield _file_entry(agent.title, What.MEMORIES, path, where, SaidBy.ASSISTANT, home, known)
     for name in instructions.OF_USER[agent.folder]:
         if _says_something(path := folder / name):
-            yield _file(agent.title, What.INSTRUCTIONS, path, "", SaidBy.PERSON, home, known)
+            yield _file_entry(agent.title, What.INSTRUCTIONS, path, "", SaidBy.PERSON, home, known)
 
 
 def _sessions_of(agent: _Agent, folder: Path, home: Path, known: dict[str, str]) -> Iterator[Remembered]:
     for path in _own_files(folder, agent.sessions) if agent.sessions else ():
         if not path.name.startswith(_OF_SUBAGENTS) and (where := _folder_in(path)):
-            file = _file(agent.title, What.SESSION, path, where, SaidBy.PERSON, home, known)
+            file = _file_entry(agent.title, What.SESSION, path, where, SaidBy.PERSON, home, known)
             yield replace(file, format=agent.format)
 
 
 def _instructions_of(root: Path, home: Path, known: dict[str, str]) -> Iterator[Remembered]:
     """Yield the instruction files that an agent reads when it begins in the root of a project."""
     for path in filter(_says_something, instructions.of_project(root)):
-        yield _file("this project", What.INSTRUCTIONS, path, str(root), SaidBy.FILE, home, known)
+        yield _file_entry("this project", What.INSTRUCTIONS, path, str(root), SaidBy.FILE, home, known)
 
 
 def _says_something(path: Path) -> bool:
@@ -184,7 +184,7 @@ def _says_something(path: Path) -> bool:
         return False
 
 
-def _file(
+def _file_entry(
     agent: str, what: What, path: Path, folder: str, said_by: SaidBy, home: Path, known: dict[str, str]
 ) -> Remembered:
     there = path.stat()

@@ -25,7 +25,7 @@ def names_in(path: Path) -> frozenset[str]:
 def rows(path: Path, query: str, values: Sequence[Any] = ()) -> Iterator[dict[str, Any]]:
     """Yield the rows of a query by the names of their columns; raise `Unreadable` where the file is damaged."""
     try:
-        with closing(_opened(path)) as connection:
+        with closing(_open_read_only(path)) as connection:
             cursor = connection.execute(query, values)
             columns = [column[0] for column in cursor.description]
             for row in cursor:
@@ -35,7 +35,7 @@ def rows(path: Path, query: str, values: Sequence[Any] = ()) -> Iterator[dict[st
         raise Unreadable(f"SQLite cannot read it ({code}).") from None
 
 
-def _opened(path: Path) -> sqlite3.Connection:
+def _open_read_only(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
     connection.text_factory = lambda data: data.decode(errors="replace")
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_LINE)

@@ -123,7 +123,7 @@ class Agent:
 def agents() -> dict[str, Agent]:
     """Return all agents of the table by their names."""
     table = tomllib.loads(Path(__file__).with_name("agents.toml").read_text(encoding="utf-8"))
-    return {name: _agent(name, found) for name, found in table.items()}
+    return {name: _read_agent(name, found) for name, found in table.items()}
 
 
 def agent_named(name: str) -> Agent:
@@ -137,10 +137,10 @@ def agent_named(name: str) -> Agent:
     return found
 
 
-def _agent(name: str, found: dict[str, Any]) -> Agent:
+def _read_agent(name: str, found: dict[str, Any]) -> Agent:
     folders = found.pop("folder", {})
-    places = {level: _place(found.pop(level)) for level in Level}
-    hooks = HookForm(**_frozen(found.pop("hooks"))) if "hooks" in found else None
+    places = {level: Place(**_with_tuples(found.pop(level))) for level in Level}
+    hooks = HookForm(**_with_tuples(found.pop("hooks"))) if "hooks" in found else None
     lists: dict[str, Any] = {kind: tuple(found.pop(kind)) for kind in ("servers", "programs")}
     return Agent(
         name=name,
@@ -152,9 +152,5 @@ def _agent(name: str, found: dict[str, Any]) -> Agent:
     )
 
 
-def _place(found: dict[str, Any]) -> Place:
-    return Place(**_frozen(found))
-
-
-def _frozen(found: dict[str, Any]) -> dict[str, Any]:
+def _with_tuples(found: dict[str, Any]) -> dict[str, Any]:
     return {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}

@@ -82,7 +82,7 @@ def with_hooks(text: str, form: HookForm, commands: Commands) -> str:
         seen |= {event} if _ours(changed) else set()
         new = _with_element(new, event, index, element, changed)
     for event in reversed([command for command in commands if command not in seen]):
-        new = json_text.append(new, [_TABLE], event, _element(form, event, commands[event]))
+        new = json_text.append(new, [_TABLE], event, _hook_element(form, event, commands[event]))
     if form.version and "version" not in json_text.parse(new):
         new = json_text.put(new, [], "version", form.version)
     _check(text, new, form, {event: [command] for event, command in commands.items()})
@@ -149,7 +149,7 @@ def _ours(element: Any) -> bool:
     return any(program_of(handler.get(_COMMAND)) for handler in _handlers(element))
 
 
-def _element(form: HookForm, event: str, command: str) -> dict[str, Any]:
+def _hook_element(form: HookForm, event: str, command: str) -> dict[str, Any]:
     handler = {_COMMAND: command, "timeout": form.timeout}
     matcher = {"matcher": form.matchers[event]} if event in form.matchers else {}
     return matcher | ({_TABLE: [{"type": "command"} | handler]} if form.grouped else handler)

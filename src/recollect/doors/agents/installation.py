@@ -117,18 +117,18 @@ def _parts(agent: Agent, level: Level, root: Path, entry: Entry, commands: hooks
     """Return our parts in each file of an agent, the file of its MCP servers first."""
     adding = partial(_with_entry, agent, entry=entry)
     parts = {
-        _real(agent.config(level, root), root): [
+        _real_path(agent.config(level, root), root): [
             _Part(_ENTRY, adding, partial(_without_entry, agent), partial(_entry_edit, agent))
         ]
     }
     if (reads := agent.instructions(level, root)) is not None:
         head = agent.places[level].head
         add = partial(passage.put, block=passage.BLOCK, head=head)
-        parts[_real(reads, root)] = [_Part(_PASSAGE, add, passage.drop, partial(_passage_edit, head))]
+        parts[_real_path(reads, root)] = [_Part(_PASSAGE, add, passage.drop, partial(_passage_edit, head))]
     if (file := agent.hook_file(level, root)) is not None and (form := agent.hooks) is not None:
         putting = partial(hooks.with_hooks, form=form, commands=commands)
         removing, again = partial(hooks.without_hooks, form=form), partial(hooks.same_hooks, form=form)
-        in_file = parts.setdefault(_real(file, root), [])
+        in_file = parts.setdefault(_real_path(file, root), [])
         if rule := agent.permission:
             permitting, forbidding = partial(_with_rule, rule), partial(_without_rule, rule)
             in_file.append(_Part(_PERMISSION, permitting, forbidding, partial(_rule_edit, rule)))
@@ -170,7 +170,7 @@ def apply(changes: Sequence[Change], level: Level) -> None:
             if files.read(change.file) != change.before:
                 raise RecollectError(f"{change.file} has changed meanwhile; run the command again.")
             done.append(change)
-            _write(change, private=level is Level.USER)
+            _write_change(change, private=level is Level.USER)
     except RecollectError:
         for change in reversed(done):
             if change.kind != "unchanged":
@@ -196,7 +196,7 @@ def snippet(agent: Agent | None, entry: Entry) -> str:
     return text
 
 
-def _write(change: Change, *, private: bool) -> None:
+def _write_change(change: Change, *, private: bool) -> None:
     backup = files.backup_of(change.file)
     if change.kind == "unchanged":
         return
@@ -220,7 +220,7 @@ def _plan_removal(file: Path, what: str, remove: Edit, again: Again) -> Change:
     """Plan a removal: the file as it was where that is known, else without what is ours."""
     before, kept = files.read(file), files.read(files.backup_of(file))
     with _named(file):
-        ours = before is not None and again(_decoded(file, before)[0]) is not None
+        ours = before is not None and again(_without_byte_order_mark(file, before)[0]) is not None
     if not ours:
         return Change(file, what, before, before, kept, kept)
     if _only_ours(file, before, kept, again):
@@ -233,7 +233,7 @@ def _only_ours(file: Path, before: bytes | None, kept: bytes | None, again: Agai
     if before is None:
         return False
     try:
-        add = again(_decoded(file, before)[0])
+        add = again(_without_byte_order_mark(file, before)[0])
         return add is not None and _edited(file, kept, add) == before
     except ValueError:  # the backup is of something else
         return False
@@ -241,13 +241,13 @@ def _only_ours(file: Path, before: bytes | None, kept: bytes | None, again: Agai
 
 def _edited(file: Path, content: bytes | None, edit: Edit) -> bytes | None:
     """Apply an edit to a file's text; its byte order mark stays."""
-    text, mark = _decoded(file, content or b"")
+    text, mark = _without_byte_order_mark(file, content or b"")
     with _named(file):
         new = edit(text)
     return content if new == text else mark + new.encode()
 
 
-def _decoded(file: Path, content: bytes) -> tuple[str, bytes]:
+def _without_byte_order_mark(file: Path, content: bytes) -> tuple[str, bytes]:
     mark = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
     try:
         return content[len(mark) :].decode(), mark
@@ -311,23 +311,23 @@ def _entry_edit(agent: Agent, text: str) -> Edit | None:
     return lambda other: str(put(other, agent.servers, name, entry))
 
 
-def _rules(text: str) -> list[Any]:
+def _allow_rules(text: str) -> list[Any]:
     permissions = json_text.parse(text).get(_PERMISSIONS)
     rules = permissions.get(_ALLOW) if isinstance(permissions, dict) else None
     return rules if isinstance(rules, list) else []
 
 
 def _with_rule(rule: str, text: str) -> str:
-    return text if rule in _rules(text) else json_text.append(text, [_PERMISSIONS], _ALLOW, rule)
+    return text if rule in _allow_rules(text) else json_text.append(text, [_PERMISSIONS], _ALLOW, rule)
 
 
 def _without_rule(rule: str, text: str) -> str:
-    rules = _rules(text)
+    rules = _allow_rules(text)
     return json_text.drop_element(text, [_PERMISSIONS], _ALLOW, rules.index(rule)) if rule in rules else text
 
 
 def _rule_edit(rule: str, text: str) -> Edit | None:
-    return partial(_with_rule, rule) if rule in _rules(text) else None
+    return partial(_with_rule, rule) if rule in _allow_rules(text) else None
 
 
 def _passage_edit(head: str, text: str) -> Edit | None:
@@ -347,5 +347,5 @@ def _needs(agent: Agent, level: Level, root: Path, instructions: Path) -> bool:
         return False
 
 
-def _real(file: Path, root: Path) -> Path:
+def _real_path(file: Path, root: Path) -> Path:
     return files.real_file(file, (Path.home(), root))

@@ -34,7 +34,7 @@ class _Member(NamedTuple):
 
 def parse(text: str) -> dict[str, Any]:
     """Read JSON with comments and trailing commas; nothing but these is an empty object. Raises `ValueError`."""
-    plain = _plain(text)
+    plain = _plain_json(text)
     try:
         found = json.loads(plain) if plain.strip() else {}
     except RecursionError:
@@ -49,18 +49,20 @@ def put(text: str, path: Sequence[str], name: str, value: object) -> str:
 
     Raises `ValueError` where the text cannot be read or something else stands in the way.
     """
-    plain, unit = _plain(text), _unit(text)
+    plain, unit = _plain_json(text), _indent_of(text)
     if not plain.strip():
         text += "\n" if text.strip() and not text.endswith("\n") else ""
-        return text + _render(_nested([*path, name], value), unit, 0, _newline(text)) + _newline(text)
+        return (
+            text + _render_value(_nested_object([*path, name], value), unit, 0, _newline_of(text)) + _newline_of(text)
+        )
     parse(text)
     start, names = plain.index("{"), [*path, name]
     for depth, key in enumerate(names):
-        found = _named(plain, start, key)
+        found = _member_named(plain, start, key)
         if found is None:
-            return _insert(text, plain, start, key, _nested(names[depth + 1 :], value), unit, depth)
+            return _insert(text, plain, start, key, _nested_object(names[depth + 1 :], value), unit, depth)
         if depth == len(path):
-            return text[: found.value] + _render(value, unit, depth + 1, _newline(text)) + text[found.end :]
+            return text[: found.value] + _render_value(value, unit, depth + 1, _newline_of(text)) + text[found.end :]
         if plain[found.value] != "{":
             raise ValueError(f"`{key}` is no object")
         start = found.value
@@ -73,17 +75,17 @@ def drop(text: str, path: Sequence[str], name: str) -> str:
     Raises `ValueError` where the text cannot be read or has no such name.
     """
     parse(text)
-    plain = _plain(text)
+    plain = _plain_json(text)
     starts = [plain.index("{")]
     for key in path:
-        found = _named(plain, starts[-1], key)
+        found = _member_named(plain, starts[-1], key)
         if found is None or plain[found.value] != "{":
             raise ValueError(f"there is no `{key}`")
         starts.append(found.value)
     names, cut = [*path, name], len(path)
     while cut and len(_members(plain, starts[cut])) == 1 and _only(text, plain, starts[cut]):
         cut -= 1
-    return _without(text, plain, starts[cut], names[cut])
+    return _without_member(text, plain, starts[cut], names[cut])
 
 
 def append(text: str, path: Sequence[str], name: str, value: object) -> str:
@@ -94,7 +96,7 @@ def append(text: str, path: Sequence[str], name: str, value: object) -> str:
     found = _elements(text, path, name)
     if not found:
         return put(text, path, name, [value])
-    last, plain, newline = found[-1], _plain(text), _newline(text)
+    last, plain, newline = found[-1], _plain_json(text), _newline_of(text)
     at = last.end if last.comma is None else last.comma + 1
     comma = "," if last.comma is None else ""
     begin = text.rfind("\n", 0, last.start) + 1
@@ -102,14 +104,18 @@ def append(text: str, path: Sequence[str], name: str, value: object) -> str:
         return f"{text[:at]}{comma} {json.dumps(value, ensure_ascii=False)}{text[at:]}"
     line = text.find(newline, at)
     end = line if line >= 0 and not plain[at:line].strip() else at  # a comment stays with what it is on
-    item = text[begin : last.start] + _render(value, _unit(text), len(path) + 2, newline)
+    item = text[begin : last.start] + _render_value(value, _indent_of(text), len(path) + 2, newline)
     return f"{text[:at]}{comma}{text[at:end]}{newline}{item}{text[end:]}"
 
 
 def replace_element(text: str, path: Sequence[str], name: str, index: int, value: object) -> str:
     """Return the text with `value` in the place of an element of a list; raise `ValueError` where there is no list."""
-    element = _existing(text, path, name)[index]
-    return text[: element.start] + _render(value, _unit(text), len(path) + 2, _newline(text)) + text[element.end :]
+    element = _existing_elements(text, path, name)[index]
+    return (
+        text[: element.start]
+        + _render_value(value, _indent_of(text), len(path) + 2, _newline_of(text))
+        + text[element.end :]
+    )
 
 
 def drop_element(text: str, path: Sequence[str], name: str, index: int) -> str:
@@ -117,7 +123,7 @@ def drop_element(text: str, path: Sequence[str], name: str, index: int) -> str:
 
     Raises `ValueError` where there is no list.
     """
-    found = _existing(text, path, name)
+    found = _existing_elements(text, path, name)
     if len(found) == 1:
         return drop(text, path, name)
     element = found[index]
@@ -130,7 +136,7 @@ def drop_element(text: str, path: Sequence[str], name: str, index: int) -> str:
     return text[:begin] + text[stop:]
 
 
-def _existing(text: str, path: Sequence[str], name: str) -> list[_Element]:
+def _existing_elements(text: str, path: Sequence[str], name: str) -> list[_Element]:
     if not (found := _elements(text, path, name)):
         raise ValueError(f"there is no `{name}`")
     return found
@@ -139,23 +145,23 @@ def _existing(text: str, path: Sequence[str], name: str) -> list[_Element]:
 def _elements(text: str, path: Sequence[str], name: str) -> list[_Element]:
     """Return the elements of a list, none where it is empty or not there; raise `ValueError` for something else."""
     parse(text)
-    plain, bare = _plain(text), _without_comments(text)
+    plain, bare = _plain_json(text), _without_comments(text)
     if not plain.strip():
         return []
     start = plain.index("{")
     for key in (*path, name):
-        member = _named(plain, start, key) if plain[start] == "{" else None
+        member = _member_named(plain, start, key) if plain[start] == "{" else None
         if member is None:
             return []
         start = member.value
     if plain[start] != "[":
         raise ValueError(f"`{name}` is no list")
-    decoder, found, at = json.JSONDecoder(), list[_Element](), _skip(plain, start + 1)
+    decoder, found, at = json.JSONDecoder(), list[_Element](), _skip_space(plain, start + 1)
     while plain[at] != "]":
         _, end = decoder.raw_decode(plain, at)
-        comma = after if bare[after := _skip(bare, end)] == "," else None
+        comma = after if bare[after := _skip_space(bare, end)] == "," else None
         found.append(_Element(at, end, comma))
-        at = _skip(plain, end if comma is None else comma + 1)
+        at = _skip_space(plain, end if comma is None else comma + 1)
     return found
 
 
@@ -166,11 +172,11 @@ def _only(text: str, plain: str, start: int) -> bool:
     return not beside.replace(",", "").strip()
 
 
-def _without(text: str, plain: str, start: int, name: str) -> str:
+def _without_member(text: str, plain: str, start: int, name: str) -> str:
     members = _members(plain, start)
     index, member = next((i, member) for i, member in enumerate(members) if member.name == name)
     bare = _without_comments(text)
-    after = _skip(bare, member.end)
+    after = _skip_space(bare, member.end)
     stop = after + 1 if bare[after] == "," else member.end
     if stop == member.end and index:  # the comma before it would be left over
         comma = members[index - 1].comma or 0
@@ -178,7 +184,7 @@ def _without(text: str, plain: str, start: int, name: str) -> str:
         return text[:comma] + text[comma + 1 : begin] + text[stop:]
     begin, stop = _whole_lines(text, member.start, stop)
     rest = text[:begin] + text[stop:]
-    end = _end(_plain(rest), start) if len(members) == 1 else start
+    end = _end(_plain_json(rest), start) if len(members) == 1 else start
     return rest[: start + 1] + rest[end:] if end > start and not rest[start + 1 : end].strip() else rest
 
 
@@ -195,12 +201,12 @@ def _whole_lines(text: str, begin: int, stop: int) -> tuple[int, int]:
 
 def _insert(text: str, plain: str, start: int, name: str, value: object, unit: str, depth: int) -> str:
     """Insert a member as the first of the object at `start`; an object on a single line stays there."""
-    newline, end, members = _newline(text), _end(plain, start), _members(plain, start)
+    newline, end, members = _newline_of(text), _end(plain, start), _members(plain, start)
     inner = text[start + 1 : end]
     key = f"{json.dumps(name, ensure_ascii=False)}: "
     if members and "\n" not in inner:
         return f"{text[: start + 1]}{key}{json.dumps(value, ensure_ascii=False)}, {text[start + 1 :].lstrip(' ')}"
-    item = newline + unit * (depth + 1) + key + _render(value, unit, depth + 1, newline)
+    item = newline + unit * (depth + 1) + key + _render_value(value, unit, depth + 1, newline)
     if members:
         line = inner[: inner.index("\n")].rstrip("\r")
         if not plain[start + 1 : start + 1 + len(line)].strip():  # a comment after the brace stays there
@@ -213,19 +219,19 @@ def _insert(text: str, plain: str, start: int, name: str, value: object, unit: s
 
 def _members(plain: str, start: int) -> list[_Member]:
     """Return the members of the object that begins at `start`."""
-    decoder, found, at = json.JSONDecoder(), list[_Member](), _skip(plain, start + 1)
+    decoder, found, at = json.JSONDecoder(), list[_Member](), _skip_space(plain, start + 1)
     while plain[at] != "}":
         name, end = decoder.raw_decode(plain, at)
-        value = _skip(plain, _skip(plain, end) + 1)
+        value = _skip_space(plain, _skip_space(plain, end) + 1)
         _, stop = decoder.raw_decode(plain, value)
-        after = _skip(plain, stop)
+        after = _skip_space(plain, stop)
         comma = after if plain[after] == "," else None
         found.append(_Member(name, at, value, stop, comma))
-        at = after if comma is None else _skip(plain, after + 1)
+        at = after if comma is None else _skip_space(plain, after + 1)
     return found
 
 
-def _named(plain: str, start: int, name: str) -> _Member | None:
+def _member_named(plain: str, start: int, name: str) -> _Member | None:
     found = [member for member in _members(plain, start) if member.name == name]
     if len(found) > 1:
         raise ValueError(f"`{name}` stands there twice")
@@ -235,30 +241,30 @@ def _named(plain: str, start: int, name: str) -> _Member | None:
 def _end(plain: str, start: int) -> int:
     """Return the offset of the brace that closes the object which begins at `start`."""
     members = _members(plain, start)
-    return _skip(plain, members[-1].end if members else start + 1)
+    return _skip_space(plain, members[-1].end if members else start + 1)
 
 
-def _nested(names: Sequence[str], value: object) -> object:
+def _nested_object(names: Sequence[str], value: object) -> object:
     for name in reversed(names):
         value = {name: value}
     return value
 
 
-def _render(value: object, unit: str, depth: int, newline: str) -> str:
+def _render_value(value: object, unit: str, depth: int, newline: str) -> str:
     lines = _SINGLE.sub(r"[\1]", json.dumps(value, ensure_ascii=False, indent=unit)).split("\n")
     return (newline + unit * depth).join(lines)
 
 
-def _unit(text: str) -> str:
+def _indent_of(text: str) -> str:
     found = _INDENT.search(_without_comments(text))
     return found[1] if found else "  "
 
 
-def _newline(text: str) -> str:
+def _newline_of(text: str) -> str:
     return "\r\n" if "\r\n" in text else "\n"
 
 
-def _skip(text: str, at: int) -> int:
+def _skip_space(text: str, at: int) -> int:
     found = _SPACE.match(text, at)
     return found.end() if found else at
 
@@ -267,5 +273,5 @@ def _without_comments(text: str) -> str:
     return _COMMENT.sub(lambda match: match[1] or re.sub(r"[^\r\n]", " ", match[0]), text)
 
 
-def _plain(text: str) -> str:
+def _plain_json(text: str) -> str:
     return _LAST_COMMA.sub(lambda match: match[1] or " ", _without_comments(text))

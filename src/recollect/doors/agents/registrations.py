@@ -56,7 +56,7 @@ def project_folder() -> Path:
 
 def registrations(root: Path) -> list[Registration]:
     """Return every entry of Recollect that the known agents have, for all projects and for this one."""
-    return [found for agent in agents().values() for level in Level for found in _of(agent, level, root)]
+    return [found for agent in agents().values() for level in Level for found in _registrations_at(agent, level, root)]
 
 
 def reporting(root: Path) -> list[HooksFound]:
@@ -73,7 +73,7 @@ def checks(root: Path) -> list[Check]:
     """Return the doctor's lines: a line for each entry, and a line that names the agents without an entry."""
     known = registrations(root)
     lacking = [agent.name for agent in found_agents(root) if agent not in [entry.agent for entry in known]]
-    lines = [_check(registration) for registration in known]
+    lines = [_check_registration(registration) for registration in known]
     lines += [_check_hooks(found) for found in reporting(root)]
     if lacking or not lines:
         advice = f"; `recollect install {lacking[0] if lacking else 'AGENT'}` registers one"
@@ -94,7 +94,7 @@ def program_version(program: Path) -> str:
     return ""
 
 
-def _of(agent: Agent, level: Level, root: Path) -> Iterator[Registration]:
+def _registrations_at(agent: Agent, level: Level, root: Path) -> Iterator[Registration]:
     file = agent.config(level, root)
     try:
         content = files.read(file)
@@ -155,7 +155,7 @@ def _again(agent: Agent, level: str) -> str:
     return f"`recollect install {agent.name}{' --level project' if level == Level.PROJECT else ''}`"
 
 
-def _check(registration: Registration) -> Check:
+def _check_registration(registration: Registration) -> Check:
     name, where = registration.agent.name, f"{registration.level} level, {registration.file}"
     again = _again(registration.agent, registration.level)
     if registration.problem:

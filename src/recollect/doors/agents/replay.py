@@ -102,7 +102,7 @@ def _of_claude_code(turns: _Turns, line: dict[str, Any]) -> Iterator[Event]:
     turns.at = line.get("timestamp")
     content = message.get("content")
     blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-    text = REMINDER.sub(gap, content if isinstance(content, str) else _text(blocks)).strip()
+    text = REMINDER.sub(gap, content if isinstance(content, str) else _text_of_blocks(blocks)).strip()
     answers = [block for block in blocks if block.get("type") == "tool_result"]
     if speaker == "user":
         for answer in answers:
@@ -133,13 +133,15 @@ def _of_codex(turns: _Turns, line: dict[str, Any]) -> Iterator[Event]:
         yield from turns.answer(entry.get("call_id"), entry.get("output"))
     elif kind == "message" and line.get("type") in ("message", "response_item"):
         blocks = entry.get("content")
-        text = _text([block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else [])
+        text = _text_of_blocks(
+            [block for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
+        )
         if entry.get("role") == "assistant":
             turns.last_text = text or turns.last_text
         elif entry.get("role") == "user" and is_typed(text) and not text.startswith(BY_CODEX):
             yield from turns.prompt(text)
 
 
-def _text(blocks: list[dict[str, Any]]) -> str:
+def _text_of_blocks(blocks: list[dict[str, Any]]) -> str:
     texts = (block.get("text") for block in blocks if block.get("type") in _SAID)
     return "\n\n".join(text.strip() for text in texts if isinstance(text, str) and text.strip())

@@ -28,7 +28,7 @@ def put(text: str, path: Sequence[str], name: str, value: Mapping[str, Any]) -> 
         newline = "\r\n" if "\r\n" in text else "\n"
         ended = text if not text or text.endswith("\n") else text + newline
         added = ended + (newline if ended else "") + lines.replace("\n", newline)
-        if _reads(added):
+        if _is_toml(added):
             return added
     return _replaced(text, path, name, value, here.get(name))
 
@@ -59,12 +59,12 @@ def _lines(names: Sequence[str], value: Mapping[str, Any]) -> str:
     """Write a table as TOML, tables within it on one line each."""
     import tomlkit
 
-    rows = [f"{tomlkit.key(key).as_string()} = {_inline(element)}" for key, element in value.items()]
+    rows = [f"{tomlkit.key(key).as_string()} = {_inline_value(element)}" for key, element in value.items()]
     header = ".".join(tomlkit.key(name).as_string() for name in names)
     return "\n".join([f"[{header}]", *rows]) + "\n"
 
 
-def _inline(value: object) -> str:
+def _inline_value(value: object) -> str:
     import tomlkit
 
     if isinstance(value, Mapping):
@@ -91,7 +91,7 @@ def _replaced(text: str, path: Sequence[str], name: str, value: Mapping[str, Any
     return tomlkit.dumps(document)
 
 
-def _reads(text: str) -> bool:
+def _is_toml(text: str) -> bool:
     try:
         parse(text)
     except ValueError:

@@ -41,7 +41,7 @@ def print_answer(result: Any, offset: int = 0, *, why: bool = False) -> None:
     """Print what an operation answered; `offset` is where a page of a list begins, `why` adds the parts of scores."""
     match result:
         case results.Recalled():
-            _recalled(result, why=why)
+            _print_recalled(result, why=why)
         case results.Outcome():
             message, *notes = result.sentences("--supersedes")
             print_line(message, "yellow" if result.status is results.WriteStatus.NOT_FOUND else "green")
@@ -50,16 +50,16 @@ def print_answer(result: Any, offset: int = 0, *, why: bool = False) -> None:
         case results.Listed():
             print_memories(result.memories)
             print_line(_page_line(result, offset))
-            _notes(result.notes)
+            _print_notes(result.notes)
         case results.FactsFound():
-            _facts(result)
+            _print_facts(result)
             print_line(page_line(len(result.facts), result.total, offset))
         case accounts.ProjectCounts():
             rows = [[row.project, f"{row.memories}", "this one" if row.here else ""] for row in result.projects]
             print_rows(rows, "project", "memories", "", empty="No project holds memories that you may read.")
         case results.Stats():
-            _stats(result)
-            _notes(result.notes)
+            _print_stats(result)
+            _print_notes(result.notes)
         case Rescanned():  # where secrets are stored and of which kinds, never what they are
             rows = [[secret.what, str(secret.id), secret.field, ", ".join(secret.kinds)] for secret in result.exposed]
             print_rows(rows, "what", "id", "field", "kinds")
@@ -69,9 +69,9 @@ def print_answer(result: Any, offset: int = 0, *, why: bool = False) -> None:
         case results.Purged() | results.Summarized():
             print_line(result.message, "")
         case lifecycle.SessionList():
-            _sessions(result, offset)
+            _print_sessions(result, offset)
         case lifecycle.ShownSession():
-            _session(result, offset)
+            _print_session(result, offset)
         case Users() | Teams() | Projects() | Tokens() | AuditPage():
             _ADMINISTERED[type(result)](result)
         case accounts.IssuedToken():
@@ -83,7 +83,7 @@ def print_answer(result: Any, offset: int = 0, *, why: bool = False) -> None:
             print_line("No similar memory found.")
         case _:
             similar: Sequence[results.Similar] = result
-            _memories([near.memory for near in similar], "cosine", [f"{near.cosine:.2f}" for near in similar])
+            _print_table([near.memory for near in similar], "cosine", [f"{near.cosine:.2f}" for near in similar])
 
 
 def named_here(outcome: results.Outcome) -> results.Outcome:
@@ -166,7 +166,7 @@ def _page_line(found: results.Listed, offset: int) -> str:
     return f"{line.partition('.')[0]}. More: add `--after {found.after}`." if found.after else line
 
 
-def _recalled(found: results.Recalled, *, why: bool) -> None:
+def _print_recalled(found: results.Recalled, *, why: bool) -> None:
     """Print the index if there is one, then each likely hit, a long one by its passage, and how it was found.
 
     Of each weak hit, which seldom answers, a line follows; with `why` it is printed like the others.
@@ -179,14 +179,14 @@ def _recalled(found: results.Recalled, *, why: bool) -> None:
     long = [found.index is None and bool(hit.passage) for hit in likely]
     for hit, cut in zip(likely, long, strict=True):
         older = [str(other.memory.id) for other in likely if other.older_than == hit.memory.id]
-        _hit(replace(hit, layer=Layer.PASSAGE) if cut else hit, older, why=why)
+        _print_hit(replace(hit, layer=Layer.PASSAGE) if cut else hit, older, why=why)
     print_line(found.message if found.index is not None else results.found_message(len(likely)))
     _closest(weak or ([found.nearest] if found.nearest is not None else []), why=why)
     if any(long) or weak:
         print_line("`recollect show ID` shows a memory whole.")
     if found.index is not None and found.index.omitted:
         print_line(f"Without details: {found.index.omitted}. Not even listed: {found.index.unlisted}.")
-    _notes(found.notes)
+    _print_notes(found.notes)
 
 
 def _closest(hits: Sequence[results.Hit], *, why: bool) -> None:
@@ -195,19 +195,19 @@ def _closest(hits: Sequence[results.Hit], *, why: bool) -> None:
     if why and hits:
         print_line(f"{_CLOSEST}:")
         for hit in hits:
-            _hit(hit, why=why)
+            _print_hit(hit, why=why)
     elif len(lines) == 1:
         print_line(f"{_CLOSEST}: {lines[0]}")
     elif lines:
         print_line("\n  ".join([f"{_CLOSEST}:", *lines]))
 
 
-def _notes(notes: Sequence[str]) -> None:
+def _print_notes(notes: Sequence[str]) -> None:
     for note in notes:
         print_line(f"{note} `recall` and `list` look there with `--everywhere`." if results.ELSEWHERE in note else note)
 
 
-def _hit(hit: results.Hit, older_hits: Sequence[str] = (), *, why: bool) -> None:
+def _print_hit(hit: results.Hit, older_hits: Sequence[str] = (), *, why: bool) -> None:
     parts = hit.why
     found = ", ".join(parts.pop("found_by"))
     memory = hit.memory
@@ -236,7 +236,7 @@ def _hit(hit: results.Hit, older_hits: Sequence[str] = (), *, why: bool) -> None
         out.print(Text(f"{memory.id}  {label}\n{sanitized(quoted(hit))}"), foot, "", sep="\n", soft_wrap=True)
 
 
-def _memories(memories: Sequence[results.Memory], last: str, values: Sequence[str]) -> None:
+def _print_table(memories: Sequence[results.Memory], last: str, values: Sequence[str]) -> None:
     """Print memories with their labels, and a last column of `values`."""
     rows: list[list[str | Text]] = []
     for memory, value in zip(memories, values, strict=True):
@@ -256,10 +256,10 @@ def _memories(memories: Sequence[results.Memory], last: str, values: Sequence[st
 
 def print_memories(found: Sequence[results.Memory]) -> None:
     """Print memories, each with its labels and the day of its last change."""
-    _memories(found, "changed", [memory.updated_at.date().isoformat() for memory in found])
+    _print_table(found, "changed", [memory.updated_at.date().isoformat() for memory in found])
 
 
-def _facts(found: results.FactsFound) -> None:
+def _print_facts(found: results.FactsFound) -> None:
     rows = []
     for fact in found.facts:
         end = fact.valid_to.date().isoformat() if fact.valid_to else ""
@@ -270,7 +270,7 @@ def _facts(found: results.FactsFound) -> None:
     print_rows(rows, "id", "subject", "predicate", "object", "sure", "holds", "said by")
 
 
-def _stats(counted: results.Stats) -> None:
+def _print_stats(counted: results.Stats) -> None:
     span = [at.date().isoformat() for at in (counted.oldest_at, counted.newest_at) if at is not None]
     groups = {
         "by scope": counted.by_scope,
@@ -298,18 +298,25 @@ def _value(value: Any) -> str:
     return f"{value['entity']} ({value['entity_type']})" if isinstance(value, dict) else str(value)
 
 
-def _sessions(found: SessionList, offset: int) -> None:
+def _print_sessions(found: SessionList, offset: int) -> None:
     rows = [
-        [row.session_id, row.agent, _minute(row.started_at), _end_of_session(row), str(row.kept), str(row.dropped)]
+        [
+            row.session_id,
+            row.agent,
+            _to_the_minute(row.started_at),
+            _end_of_session(row),
+            str(row.kept),
+            str(row.dropped),
+        ]
         for row in found.sessions
     ]
     print_rows(rows, "session", "agent", "began", "ended", "kept", "dropped")
     print_line(page_line(len(rows), found.total, offset))
 
 
-def _session(found: ShownSession, offset: int) -> None:
+def _print_session(found: ShownSession, offset: int) -> None:
     session = found.session
-    lasted = f"{_minute(session.started_at)} – {_end_of_session(session)} (UTC)"
+    lasted = f"{_to_the_minute(session.started_at)} – {_end_of_session(session)} (UTC)"
     counts = f"{session.kept} kept, {session.dropped} dropped"
     fields = {"session": session.session_id, "agent": session.agent, "time": lasted, "observations": counts}
     print_fields({name: value for name, value in fields.items() if value})
@@ -348,16 +355,22 @@ def _observation_detail(row: ShownObservation) -> list[str | Text]:
 
 
 def _end_of_session(session: SessionSummary) -> str:
-    return _minute(session.ended_at) if session.ended_at else "goes on"
+    return _to_the_minute(session.ended_at) if session.ended_at else "goes on"
 
 
-def _minute(at: datetime) -> str:
+def _to_the_minute(at: datetime) -> str:
     return f"{at:%Y-%m-%d %H:%M}"
 
 
-def _users(found: Users) -> None:
+def _print_users(found: Users) -> None:
     rows = [
-        [user.user, "admin" if user.admin else "", _roles(user.teams), _day(user.created_at), _day(user.disabled_at)]
+        [
+            user.user,
+            "admin" if user.admin else "",
+            _names_with_roles(user.teams),
+            _to_the_day(user.created_at),
+            _to_the_day(user.disabled_at),
+        ]
         for user in found.users
     ]
     print_rows(
@@ -371,36 +384,37 @@ def _users(found: Users) -> None:
     )
 
 
-def _teams(found: Teams) -> None:
+def _print_teams(found: Teams) -> None:
     print_rows(
-        [[team.team, _roles(team.members)] for team in found.teams],
+        [[team.team, _names_with_roles(team.members)] for team in found.teams],
         "team",
         "members",
         empty="No teams yet: `recollect team add NAME` adds one.",
     )
 
 
-def _projects(found: Projects) -> None:
+def _print_projects(found: Projects) -> None:
     rows = [
-        [row.team, row.project, "private" if row.private else "open", _roles(row.members)] for row in found.projects
+        [row.team, row.project, "private" if row.private else "open", _names_with_roles(row.members)]
+        for row in found.projects
     ]
     print_rows(rows, "team", "project", "kind", "roles of its own", empty="No projects are registered.")
 
 
-def _tokens(found: Tokens) -> None:
+def _print_tokens(found: Tokens) -> None:
     rows = [
         [token.prefix, token.label, token.role or "all"]
-        + [_day(at) for at in (token.created_at, token.expires_at, token.last_used_at, token.revoked_at)]
+        + [_to_the_day(at) for at in (token.created_at, token.expires_at, token.last_used_at, token.revoked_at)]
         for token in found.tokens
     ]
     print_rows(rows, "prefix", "label", "may", "made", "expires", "last used", "revoked", empty="No tokens.")
 
 
-def _audit(found: AuditPage) -> None:
+def _print_audit(found: AuditPage) -> None:
     rows = [
         [
             f"{row.number}",
-            _second(row.at),
+            f"{row.at:%Y-%m-%d %H:%M:%S}",
             row.actor,
             row.namespace,
             row.action,
@@ -415,38 +429,34 @@ def _audit(found: AuditPage) -> None:
 
 
 def _audit_change(line: AuditLine) -> str:
-    return _listed(f"{name.replace('_', ' ')} {_in_words(value)}".rstrip() for name, value in line.changes.items())
+    return _comma_list(f"{name.replace('_', ' ')} {_in_words(value)}".rstrip() for name, value in line.changes.items())
 
 
 def _in_words(value: Any) -> str:
     """Return a value of the journal as people say it: a list with commas, nothing for what is only so."""
     if isinstance(value, dict):
-        return _listed(f"{name} {_in_words(each)}" for name, each in value.items())
+        return _comma_list(f"{name} {_in_words(each)}" for name, each in value.items())
     if isinstance(value, list):
-        return _listed(map(_in_words, value))
+        return _comma_list(map(_in_words, value))
     return {True: "", False: "no", None: "none"}.get(value, str(value)) if value in (True, False, None) else str(value)
 
 
-def _roles(roles: dict[str, Any]) -> str:
-    return _listed(f"{name} ({role})" for name, role in roles.items())
+def _names_with_roles(roles: dict[str, Any]) -> str:
+    return _comma_list(f"{name} ({role})" for name, role in roles.items())
 
 
-def _listed(parts: Iterable[str]) -> str:
+def _comma_list(parts: Iterable[str]) -> str:
     return ", ".join(parts)
 
 
-def _day(at: datetime | None) -> str:
+def _to_the_day(at: datetime | None) -> str:
     return f"{at:%Y-%m-%d}" if at else ""
 
 
-def _second(at: datetime) -> str:
-    return f"{at:%Y-%m-%d %H:%M:%S}"
-
-
 _ADMINISTERED: Final[dict[type, Callable[[Any], None]]] = {
-    Users: _users,
-    Teams: _teams,
-    Projects: _projects,
-    Tokens: _tokens,
-    AuditPage: _audit,
+    Users: _print_users,
+    Teams: _print_teams,
+    Projects: _print_projects,
+    Tokens: _print_tokens,
+    AuditPage: _print_audit,
 }

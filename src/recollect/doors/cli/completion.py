@@ -25,17 +25,17 @@ _BEFORE: Final = ("home", "user", "team", "project")
 def projects(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the projects that the user may read."""
     found = _ask(ctx, "count_projects")
-    return _begun((project.project for project in found.projects), incomplete) if found else []
+    return _with_beginning((project.project for project in found.projects), incomplete) if found else []
 
 
 def tags(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the tags of the latest memories."""
-    return _begun((tag for memory in _latest(ctx) for tag in memory.tags), incomplete)
+    return _with_beginning((tag for memory in _latest_memories(ctx) for tag in memory.tags), incomplete)
 
 
 def categories(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the groups of the latest memories."""
-    return _begun((memory.category for memory in _latest(ctx) if memory.category), incomplete)
+    return _with_beginning((memory.category for memory in _latest_memories(ctx) if memory.category), incomplete)
 
 
 OF: Final[dict[str, Callable[[typer.Context, str], list[str]]]] = {
@@ -46,7 +46,7 @@ OF: Final[dict[str, Callable[[typer.Context, str], list[str]]]] = {
 """What completes the option of a field."""
 
 
-def _latest(ctx: typer.Context) -> Iterable[Any]:
+def _latest_memories(ctx: typer.Context) -> Iterable[Any]:
     found = _ask(ctx, "list_memories", limit=_LATEST, order="newest")
     return found.memories if found else ()
 
@@ -67,5 +67,5 @@ def _ask(ctx: typer.Context, verb: str, **fields: Any) -> Any:
         return None
 
 
-def _begun(names: Iterable[str], incomplete: str) -> list[str]:
+def _with_beginning(names: Iterable[str], incomplete: str) -> list[str]:
     return sorted({name for name in names if name.casefold().startswith(incomplete.casefold())})

@@ -146,7 +146,7 @@ def _run(command: Callable[[], Any]) -> int:
         return RecollectError.exit_code
     except typer.TyperException as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # on a terminal it is printed already
-            if help_text := _text_of(error):
+            if help_text := _message_of(error):
                 terminal.stdout().write(f"{help_text}\n")
             return InvalidInput.exit_code
         return _print_error(InvalidInput.__name__, _usage_error(error), InvalidInput.exit_code)
@@ -169,13 +169,13 @@ def _json_last(typed: Sequence[str]) -> list[str]:
     return [*(word for word in options if word != _JSON), _JSON, *rest]
 
 
-def _text_of(error: Any) -> str:
+def _message_of(error: Any) -> str:
     return str(error.format_message())
 
 
 def _usage_error(error: Any) -> str:
     """Return the error in the arguments, and the command that prints their help."""
-    message = _NUMBER.sub(_number, _JARGON.sub("", error.format_message())).rstrip(".")
+    message = _NUMBER.sub(_number_message, _JARGON.sub("", error.format_message())).rstrip(".")
     context = getattr(error, "ctx", None)
     if message.startswith("No such command"):
         message = _QUOTED.sub(r"`\1`", message)
@@ -187,7 +187,7 @@ def _usage_error(error: Any) -> str:
     return f"{message}{end} Try `{context.command_path} --help`."
 
 
-def _number(found: re.Match[str]) -> str:
+def _number_message(found: re.Match[str]) -> str:
     return "Must be a whole number" if found[1] == "integer" else "Must be a number"
 
 

@@ -41,7 +41,7 @@ def offer(
     if wanted is None and asked:
         wanted = typer.confirm("Take this in? It is read here, in the background, and sent nowhere.", err=True)
     if not wanted:
-        count, size = len(new), _size(body["bytes"])
+        count, size = len(new), _size_text(body["bytes"])
         tell(f"What agents here remember ({count} files, {size}) was left alone; {_HOW} takes it in.")
         return body | {"state": "left alone"}
     return body | {"state": _begin(settings, plan, new, tell, quiet=quiet)}
@@ -69,11 +69,11 @@ def _preview(new: Sequence[Remembered], found: Found) -> None:
         some = [file for file in new if (file.agent, file.what) == (agent, what)]
         about = sorted({file.project or "all projects" for file in some})
         named = ", ".join(about[:2]) + (f" and {len(about) - 2} more" if len(about) > 2 else "")
-        rows.append([agent, what, str(len(some)), _size(sum(file.size for file in some)), named])
+        rows.append([agent, what, str(len(some)), _size_text(sum(file.size for file in some)), named])
     render.print_rows(rows, "Of", "What", "Files", "Size", "About", title="Agents here remember already")
     if found.older and any(file.what is What.SESSION for file in new):
         out.print(f"{found.older} older sessions are left out.", highlight=False)
 
 
-def _size(size: int) -> str:
+def _size_text(size: int) -> str:
     return f"{size / 1e6:.1f} MB" if size >= 1e6 else f"{max(size / 1e3, 0.1):.1f} kB"

@@ -82,7 +82,7 @@ def forget(
             exit_codes.show({}, False, "Nothing was forgotten.")
             raise typer.Exit(1)
         gone = [] if dry_run else _forget_all(ask, operation, found, fields)
-    _forgotten(found, gone, as_json, dry_run=dry_run, soft=soft)
+    _print_forgotten(found, gone, as_json, dry_run=dry_run, soft=soft)
 
 
 def _with_id_of_key(settings: Settings, fields: Fields) -> Fields:
@@ -122,10 +122,11 @@ def _agreed(found: Sequence[Memory], *, soft: bool, as_json: bool) -> bool:
     """Show how many there are and the first of them, and ask; raise `InvalidInput` where nobody can answer."""
     if as_json or sys.stdin is None or not sys.stdin.isatty():
         raise InvalidInput(
-            "yes", f"{_count(found)} would be forgotten: add `--yes` to do it, or `--dry-run` to see which they are"
+            "yes",
+            f"{_memory_count(found)} would be forgotten: add `--yes` to do it, or `--dry-run` to see which they are",
         )
     _print_first(found)
-    return bool(typer.confirm(f"{'Hide' if soft else 'Delete'} {_count(found)}{'' if soft else ' for good'}?"))
+    return bool(typer.confirm(f"{'Hide' if soft else 'Delete'} {_memory_count(found)}{'' if soft else ' for good'}?"))
 
 
 def _forget_all(ask: Ask, operation: str, found: Sequence[Memory], fields: Fields) -> list[int]:
@@ -135,10 +136,10 @@ def _forget_all(ask: Ask, operation: str, found: Sequence[Memory], fields: Field
     return [id for id, outcome in outcomes.items() if outcome.status is WriteStatus.DELETED]
 
 
-def _forgotten(found: Sequence[Memory], gone: Sequence[int], as_json: bool, *, dry_run: bool, soft: bool) -> None:
+def _print_forgotten(found: Sequence[Memory], gone: Sequence[int], as_json: bool, *, dry_run: bool, soft: bool) -> None:
     what = "would be forgotten" if dry_run else "hidden; `recollect undo ID` brings one back" if soft else "deleted"
     ids = [memory.id for memory in found] if dry_run else gone
-    message = f"{_count(ids)} {what}." if found else "No memory passes these filters."
+    message = f"{_memory_count(ids)} {what}." if found else "No memory passes these filters."
     body = {"message": message, "ids": [str(id) for id in ids], "dry_run": dry_run}
     exit_codes.show(body, as_json, message, print_answer=lambda: _print_first(found if dry_run else ()))
     if not found:
@@ -151,5 +152,5 @@ def _print_first(found: Sequence[Memory]) -> None:
         render.print_line(f"and {len(found) - _SHOWN} more")
 
 
-def _count(several: Sequence[Any]) -> str:
+def _memory_count(several: Sequence[Any]) -> str:
     return f"{len(several)} {'memory' if len(several) == 1 else 'memories'}"

@@ -179,7 +179,7 @@ def recall(
     exit_codes.answered(ctx.obj, "recall", fields, as_json, why=why)
 
 
-def _register(name: str, operation: str, about: str) -> None:
+def _register_verb(name: str, operation: str, about: str) -> None:
     @cli.command(name, help=about)
     @from_fields(BY_NAME[operation].request, _POSITIONAL.get(name, ""))
     def run(ctx: typer.Context, fields: Fields, as_json: bool = False) -> None:
@@ -203,7 +203,7 @@ def _register_for_each(name: str, operation: str, about: str) -> None:
 
 
 for _name, (_operation, _about) in COMMANDS.items():
-    (_register_for_each if _name in _SEVERAL else _register)(_name, _operation, _about)
+    (_register_for_each if _name in _SEVERAL else _register_verb)(_name, _operation, _about)
 
 
 @cli.command("list")

@@ -153,10 +153,10 @@ def _parameter(name: str, kind: Any, about: Any, default: Any) -> inspect.Parame
 def _argument(name: str, field: FieldInfo) -> inspect.Parameter:
     if name in _TEXTS:
         about = typer.Argument(
-            metavar=name.upper(), help=f"{_help(field)[:-1]}; {_PIPED if field.is_required() else QUOTES}."
+            metavar=name.upper(), help=f"{_help_of(field)[:-1]}; {_PIPED if field.is_required() else QUOTES}."
         )
         return _parameter(name, list[str] | None, about, None)
-    about = typer.Argument(metavar=name.upper(), help=_help(field))
+    about = typer.Argument(metavar=name.upper(), help=_help_of(field))
     if field.is_required():
         return _parameter(name, str, about, inspect.Parameter.empty)
     return _parameter(name, str | None, about, None)
@@ -166,14 +166,14 @@ def _option(name: str, field: FieldInfo, panel: str | None, *, stores: bool) -> 
     kind = _plain_type(field.annotation)
     level = name.removeprefix("allow_")
     mark = f"Mark it as {level}: only you can read it, and only with `--{level}`. Credentials are refused all the same."
-    text = mark if stores and name in Levels.model_fields else _help(field)
+    text = mark if stores and name in Levels.model_fields else _help_of(field)
     called = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
     names = (called,) if isinstance(called, str) else called
     shown = _METAVARS.get(_member(field.annotation))
     complete: Callable[..., list[str]] | None = _lazily(name) if name in _STORED else None
     if issubclass(kind, StrEnum) and len(kind) > _MOST_CHOICES:
         text = f"{text} One of: {', '.join(kind)}." if stores else text
-        shown, complete = "NAME", _completion(kind)
+        shown, complete = "NAME", _completion_of(kind)
         kind = str
     about = typer.Option(
         *names, help=text, case_sensitive=False, rich_help_panel=panel, metavar=shown, autocompletion=complete
@@ -201,14 +201,14 @@ def _lazily(name: str) -> Callable[..., list[str]]:
 projects: Final = _lazily("to_project")
 
 
-def _completion(kind: type[StrEnum]) -> Callable[[str], list[str]]:
+def _completion_of(kind: type[StrEnum]) -> Callable[[str], list[str]]:
     def complete(incomplete: str) -> list[str]:
         return [name for name in kind if name.startswith(incomplete)]
 
     return complete
 
 
-def _help(field: FieldInfo) -> str:
+def _help_of(field: FieldInfo) -> str:
     kind = _plain_type(field.annotation)
     more = "; repeat it for more" if kind is tuple else ""
     words = " Words such as `last week` work too." if kind is datetime else ""

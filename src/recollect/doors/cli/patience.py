@@ -27,7 +27,7 @@ def told_after_a_second(words: Sequence[str]) -> Iterator[None]:
     if not _is_watched(words):
         yield
         return
-    timer = Timer(AFTER, _say)
+    timer = Timer(AFTER, _say_wait)
     timer.daemon = True
     timer.start()
     try:
@@ -43,7 +43,7 @@ def _is_watched(words: Sequence[str]) -> bool:
     return not {JSON, "json"} & {*takewhile(lambda word: word != "--", words)}
 
 
-def _say() -> None:
+def _say_wait() -> None:
     plain = {"NO_COLOR"} & environment.of_terminal().keys() or environment.of_terminal().get("TERM") == "dumb"
     sys.stderr.write(f"{LINE if plain else _DIM.format(LINE)}\n")
     sys.stderr.flush()

@@ -51,11 +51,14 @@ def set_(
         terminal.leave_to_client()
     file = set_project(environment.working_folder(), named, settings.home)
     if asks and terminal.interactive():
-        take = typer.confirm(f"{_count(count)} {_are(count)} filed under {former}. Move them to {named}?", err=True)
+        take = typer.confirm(
+            f"{_memory_count(count)} {'is' if count == 1 else 'are'} filed under {former}. Move them to {named}?",
+            err=True,
+        )
     sentences = _filed_under(former, count)
     if count and take:
         moved = _move(settings.model_copy(update={"project": named}), former)
-        sentences, count = (f"{_count(moved)} moved from {former} to {named}.",), 0
+        sentences, count = (f"{_memory_count(moved)} moved from {former} to {named}.",), 0
     body = {"project": named, "source": str(file), "under_former_name": count}
     exit_codes.show(body, as_json, f"The project is {named}; see {file}.", *sentences)
 
@@ -80,7 +83,9 @@ def rename(
         set_(ctx, new or name, True, as_json)
         return
     target = Caller(user=settings.user, team=settings.team, project=new).project
-    moved = f"{_count(_move(settings.model_copy(update={'project': target}), name))} moved from {name} to {target}."
+    moved = (
+        f"{_memory_count(_move(settings.model_copy(update={'project': target}), name))} moved from {name} to {target}."
+    )
     exit_codes.show({"message": moved, "project": target}, as_json, moved)
 
 
@@ -105,7 +110,7 @@ def move(
     """
     settings: Settings = ctx.obj
     count = _move(settings, old)
-    moved = f"{_count(count)} moved from {old} to {settings.project}."
+    moved = f"{_memory_count(count)} moved from {old} to {settings.project}."
     exit_codes.show({"message": moved, "memories": count}, as_json, moved)
 
 
@@ -142,11 +147,7 @@ def _filed_under(old: str, count: int) -> tuple[str, ...]:
     return (filed_under(old, count),) if count else ()
 
 
-def _are(number: int) -> str:
-    return "is" if number == 1 else "are"
-
-
-def _count(number: int) -> str:
+def _memory_count(number: int) -> str:
     return f"{number} {'memory' if number == 1 else 'memories'}"
 
 

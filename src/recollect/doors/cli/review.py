@@ -77,7 +77,7 @@ def inbox(
 ) -> None:
     """Decide what waits: with one key each in a terminal. What is not decided is never put before a prompt."""
     if (asked := _decided(decide, source, decision)) is not None:
-        exit_codes.answered(ctx.obj, "decide", asked | _levels(fields), as_json)
+        exit_codes.answered(ctx.obj, "decide", asked | _level_fields(fields), as_json)
         return
     if rules or drop_rule is not None:
         _rules(ctx, fields, drop_rule, as_json)
@@ -123,7 +123,7 @@ def _print_rules(page: SourceRulePage) -> None:
 def print_waiting(page: WaitingPage) -> None:
     """Print what waits, one after the other."""
     for waiting in page.waiting:
-        _print(waiting)
+        _print_waiting(waiting)
     print_line(page.message)
 
 
@@ -134,7 +134,7 @@ def _print_page(page: WaitingPage) -> None:
         print_line(_WITHOUT_TERMINAL)
 
 
-def _print(waiting: Waiting) -> None:
+def _print_waiting(waiting: Waiting) -> None:
     print_line(f"{waiting.id}, since {waiting.since:%Y-%m-%d}, from {waiting.origin}: {waiting.why}", "bold")
     print_line(f"  {waiting.content}")
     if waiting.told:
@@ -147,7 +147,7 @@ def _decide_each(ctx: typer.Context, fields: dict[str, Any]) -> None:
     with opened(ctx.obj, model=False) as run:
         while waiting := _next(lambda place: run("inbox", **fields | {"limit": _PAGE, "offset": place}).waiting, seen):
             seen.add(waiting.id)
-            _print(waiting)
+            _print_waiting(waiting)
             asked = _ASKED_IN_QUARANTINE if waiting.quarantined else _ASKED
             chosen = _KEYS.get(typer.prompt(asked, default="s").strip().lower()[:1], "skip")
             if chosen == "quit":
@@ -157,12 +157,14 @@ def _decide_each(ctx: typer.Context, fields: dict[str, Any]) -> None:
             words = {"content": typer.prompt("In your words")} if chosen == "edit" else {}
             decision = Decision.APPROVE if chosen == "edit" else Decision(chosen)
             try:
-                answers.print_answer(run("decide", id=str(waiting.id), decision=decision, **words, **_levels(fields)))
+                answers.print_answer(
+                    run("decide", id=str(waiting.id), decision=decision, **words, **_level_fields(fields))
+                )
             except (InvalidInput, NotFound, SecretFound) as error:
                 print_line(str(error), "red")
 
 
-def _levels(fields: dict[str, Any]) -> dict[str, Any]:
+def _level_fields(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name in Levels.model_fields}
 
 

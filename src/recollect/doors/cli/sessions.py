@@ -42,22 +42,22 @@ def show(ctx: typer.Context, fields: Fields, as_json: bool = False) -> None:
 @from_fields(CorrectObservation, without="keep")
 def keep(ctx: typer.Context, fields: Fields, as_json: bool = False) -> None:
     """Keep an observation that was dropped: it becomes a memory."""
-    _correct(ctx, fields, as_json, keep=True)
+    _correct_observation(ctx, fields, as_json, keep=True)
 
 
 @_sessions_group.command()
 @from_fields(CorrectObservation, without="keep")
 def drop(ctx: typer.Context, fields: Fields, as_json: bool = False) -> None:
     """Drop an observation that was kept: its memory is deleted for good."""
-    _correct(ctx, fields, as_json, keep=False)
+    _correct_observation(ctx, fields, as_json, keep=False)
 
 
-def _correct(ctx: typer.Context, fields: Fields, as_json: bool, *, keep: bool) -> None:
+def _correct_observation(ctx: typer.Context, fields: Fields, as_json: bool, *, keep: bool) -> None:
     noted: Noted = perform(ctx.obj, "correct_observation", fields | {"keep": keep}, model=keep)
-    exit_codes.show(agent_json(Noted, noted), as_json, print_answer=lambda: _corrected(noted, fields))
+    exit_codes.show(agent_json(Noted, noted), as_json, print_answer=lambda: _print_correction(noted, fields))
 
 
-def _corrected(noted: Noted, fields: Fields) -> None:
+def _print_correction(noted: Noted, fields: Fields) -> None:
     kept = noted.decision == Decision.KEPT
     became = f"kept, as memory {noted.memory_id}" if kept else "dropped"
     print_line(f"Observation {fields['number']} of session {noted.session_id} is {became}.", "green")

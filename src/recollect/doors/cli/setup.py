@@ -101,7 +101,7 @@ def uninstall(
     written = carry_out(changes, level, yes=yes, dry_run=dry_run, as_json=as_json)
     sentences = ["Nothing was changed."]
     if written:
-        changed = [_short(change.file) for change in changes if change.kind != "unchanged"]
+        changed = [_home_relative(change.file) for change in changes if change.kind != "unchanged"]
         place = "in this project" if level is Level.PROJECT else "at user level"
         sentences = [
             f"Removed from {known.title}: {', '.join(changed)}."
@@ -109,7 +109,9 @@ def uninstall(
             else f"Nothing to do: {known.title} is not registered {place}."
         ]
     if written and not registrations(root) and (gone := remove_completion(Path.home())):
-        sentences.append(f"No agent is left, so shell completion is removed too: {', '.join(map(_short, gone))}.")
+        sentences.append(
+            f"No agent is left, so shell completion is removed too: {', '.join(map(_home_relative, gone))}."
+        )
     if others:
         sentences.append(f"The passage on memory stays, as {', '.join(others)} reads it too.")
     _show_changes(known, level, changes, as_json, sentences, written=written)
@@ -166,8 +168,8 @@ def installed(agent: Agent, level: Level, changes: Sequence[Change]) -> list[str
     entry, passages = changes[0], [change for change in changes if change.what == "passage"]
     place = "this project" if level is Level.PROJECT else "all projects"
     before = "Nothing to do: " if all(change.kind == "unchanged" for change in changes) else ""
-    read = f", and told about memory in {_short(passages[0].file)}" if passages else ""
-    sentences = [f"{before}{agent.title} is registered for {place} in {_short(entry.file)}{read}."]
+    read = f", and told about memory in {_home_relative(passages[0].file)}" if passages else ""
+    sentences = [f"{before}{agent.title} is registered for {place} in {_home_relative(entry.file)}{read}."]
     if advice := agent.places[level].advice:
         sentences.append(advice)
     if any("permission" in change.what for change in changes) or (
@@ -175,11 +177,15 @@ def installed(agent: Agent, level: Level, changes: Sequence[Change]) -> list[str
     ):
         sentences.append("It may use the tool `memory` without asking each time; `--ask-tool` leaves that out.")
     if reporting := [change for change in changes if "hooks" in change.what]:
-        sentences.append(f"Its hooks in {_short(reporting[0].file)} report its sessions; `--no-hooks` leaves them out.")
+        sentences.append(
+            f"Its hooks in {_home_relative(reporting[0].file)} report its sessions; `--no-hooks` leaves them out."
+        )
         sentences.extend([agent.hooks.advice] if agent.hooks and agent.hooks.advice else [])
     if not before:
         if backups := [
-            _short(backup_of(change.file)) for change in changes if change.kind == "changed" and change.keep is not None
+            _home_relative(backup_of(change.file))
+            for change in changes
+            if change.kind == "changed" and change.keep is not None
         ]:
             sentences.append(f"Backups: {', '.join(backups)}.")
         sentences.append(f"Restart {agent.title}, then ask: what do you remember about this project?")
@@ -210,7 +216,7 @@ def _token_told(settings: Settings) -> str:
     )
 
 
-def _short(file: Path) -> str:
+def _home_relative(file: Path) -> str:
     """Return a path as people write it."""
     home = Path.home()
     return f"~/{file.relative_to(home).as_posix()}" if file.is_relative_to(home) else str(file)
@@ -281,10 +287,12 @@ def init(
         raise InvalidInput("yes", "Nothing was done, as nobody can be asked here: add `--yes`, or leave out `--agent`.")
     root = project_folder()
     body: dict[str, Any] = {"store": _make_store(settings)}
-    _tell(as_json, f"Store: {body['store']['folder']}, {body['store']['memories']} memories that you may see.")
-    body["project"] = _project(settings)
+    _print_sentences(
+        as_json, f"Store: {body['store']['folder']}, {body['store']['memories']} memories that you may see."
+    )
+    body["project"] = _project_fields(settings)
     name, source = body["project"]["name"], body["project"]["source"]
-    _tell(as_json, f"Project: {name} (from {source}); `recollect project set NAME` gives it another name.")
+    _print_sentences(as_json, f"Project: {name} (from {source}); `recollect project set NAME` gives it another name.")
     body["agents"] = _install(settings, named, root, level, yes=yes, as_json=as_json)
     body["remembered"] = offer(
         settings,
@@ -292,7 +300,7 @@ def init(
         True if take is None and yes else take,
         asked=interactive() and not as_json,
         quiet=as_json,
-        tell=lambda sentence: _tell(as_json, sentence),
+        tell=lambda sentence: _print_sentences(as_json, sentence),
     )
     tries = ['recollect remember "We deploy on Fridays"', 'recollect recall "when do we ship?"', "recollect doctor"]
     body["next"] = tries
@@ -305,7 +313,7 @@ def _make_store(settings: Settings) -> dict[str, Any]:
         return {"folder": str(settings.memory_db or settings.folder), "memories": run("stats").memories}
 
 
-def _project(settings: Settings) -> dict[str, str]:
+def _project_fields(settings: Settings) -> dict[str, str]:
     found = find_project(Path.cwd(), settings.home)
     source = found.source if found.name == settings.project else "the setting `project`"
     return {"name": settings.project, "source": source}
@@ -319,18 +327,20 @@ def _install(
     told_of = {entry.agent.name for entry in reporting(root) if entry.commands}
     chosen = named or found_agents(root)
     if not chosen:
-        _tell(as_json, "Agents: none is found here. `recollect install --print` shows what any client needs.")
+        _print_sentences(
+            as_json, "Agents: none is found here. `recollect install --print` shows what any client needs."
+        )
     registered_agents: list[dict[str, Any]] = []
     for candidate in chosen:
         done = candidate.name in registered and not named
         if done:
             more = candidate.hooks and candidate.name not in told_of
             advice = f" `recollect install {candidate.name}` lets it report its sessions by hooks too." if more else ""
-            _tell(as_json, f"{candidate.title} is registered already.{advice}")
+            _print_sentences(as_json, f"{candidate.title} is registered already.{advice}")
         elif yes or (interactive() and not as_json):
             done = _offer(settings, candidate, root, level, yes=yes, as_json=as_json)
         else:
-            _tell(as_json, f"{candidate.title} is here: `recollect install {candidate.name}` registers it.")
+            _print_sentences(as_json, f"{candidate.title} is here: `recollect install {candidate.name}` registers it.")
         registered_agents.append({"agent": candidate.name, "registered": done})
     return registered_agents
 
@@ -342,18 +352,18 @@ def _offer(settings: Settings, agent: Agent, root: Path, level: Level, *, yes: b
         entry, commands = new_entry(settings, agent, shared=shared), hook_commands(agent, settings, shared=shared)
         allowed = may_call(agent, None, yes=yes, ask=not as_json)
         changes = plan_install(agent, level, root, entry, commands, allowed=allowed)
-        _tell(as_json, f"{agent.title}:")
+        _print_sentences(as_json, f"{agent.title}:")
         carry_out(changes, level, yes=yes, as_json=as_json)
     except typer.Abort:
-        _tell(as_json, f"{agent.title} was left alone; `recollect install {agent.name}` does it later.")
+        _print_sentences(as_json, f"{agent.title} was left alone; `recollect install {agent.name}` does it later.")
         return False
     except RecollectError as error:
-        _tell(as_json, str(error))
+        _print_sentences(as_json, str(error))
         return False
-    _tell(as_json, *installed(agent, level, changes))
+    _print_sentences(as_json, *installed(agent, level, changes))
     return True
 
 
-def _tell(as_json: bool, *sentences: str) -> None:
+def _print_sentences(as_json: bool, *sentences: str) -> None:
     for sentence in () if as_json else sentences:
         out.print(sentence, markup=False, highlight=False, soft_wrap=True)

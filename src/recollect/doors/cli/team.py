@@ -60,7 +60,7 @@ for _name, _group in (("project", projects), ("user", users), ("team", teams), (
     cli.add_typer(_group, name=_name)
 
 
-def _register(group: typer.Typer, name: str, operation: str, about: str) -> None:
+def _register_operation(group: typer.Typer, name: str, operation: str, about: str) -> None:
     @group.command(name, help=about)
     @from_fields(ADMIN_BY_NAME[operation].request, "user" if operation == "list_tokens" else "")
     def run(ctx: typer.Context, fields: Fields, as_json: bool = False) -> None:
@@ -72,4 +72,4 @@ def _register(group: typer.Typer, name: str, operation: str, about: str) -> None
 
 
 for _group, _name, _operation, _about in _COMMANDS:
-    _register(_group, _name, _operation, _about)
+    _register_operation(_group, _name, _operation, _about)

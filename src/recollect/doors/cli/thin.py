@@ -47,7 +47,7 @@ def run(words: Sequence[str], options: Mapping[str, str], home: Path, *, start: 
         elif answer.get("wanted") == EDITED:
             both = [answer["text"], edited(answer["text"])]
             answer = _answer(client, options, body | {"edited": both}, keyed=keyed)
-        return None if "wanted" in answer else _print(answer)
+        return None if "wanted" in answer else _print_reply(answer)
     except RecollectError as error:
         from recollect.doors.cli.exit_codes import fail
 
@@ -94,26 +94,26 @@ def request(words: Sequence[str]) -> dict[str, Any]:
         "stdin": None,
         "stdin_read": False,
         "variables": dict(environment.variables()),
-        "folder": _folder(),
+        "folder": _working_folder(),
         "user": environment.system_user(),
         "request_id": os.urandom(16).hex(),
         "terminal": {
             "tty": [sys.stdout.isatty(), sys.stderr.isatty()],
-            "size": _size(),
+            "size": _terminal_size(),
             "encoding": sys.stdout.encoding,
             "variables": environment.of_terminal(),
         },
     }
 
 
-def _folder() -> str:
+def _working_folder() -> str:
     try:
         return str(Path.cwd())
     except OSError:  # it is gone
         return os.sep
 
 
-def _size() -> tuple[int, int] | None:
+def _terminal_size() -> tuple[int, int] | None:
     for number in range(3):
         try:
             return os.get_terminal_size(number)
@@ -122,8 +122,8 @@ def _size() -> tuple[int, int] | None:
     return None
 
 
-def _print(answer: dict[str, Any]) -> int:
-    size = _size() if answer["paged"] and sys.stdin.isatty() and sys.stdout.isatty() else None
+def _print_reply(answer: dict[str, Any]) -> int:
+    size = _terminal_size() if answer["paged"] and sys.stdin.isatty() and sys.stdout.isatty() else None
     if size is not None and needs_pager(answer["out"], size[1]):
         page(answer["out"])
         answer = answer | {"out": ""}

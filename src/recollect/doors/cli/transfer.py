@@ -159,10 +159,11 @@ def _import(
     typed = [file._replace(name=file.name.removeprefix(name_of(here / "-")[:-1])) for file in found.files]
     found.files[:] = _as_said(typed, ctx.obj, fields)
     with opened(ctx.obj, model=not dry_run) as ask:
-        importing = Import(partial(_send, ask), fields, read_outside)
+        importing = Import(partial(_send_batch, ask), fields, read_outside)
         stopped = not _run_import(importing, found)
     total = importing.total()
-    if len(importing.files) == 1 and (error := importing.files[0].error) and not any(_written(total)):
+    written = sum(count for name, count in total.counts.items() if name != "failed")
+    if len(importing.files) == 1 and (error := importing.files[0].error) and not written:
         raise error
     show(
         _imported_json(importing, found, {_absolute(path): path for path in paths}, stopped=stopped),
@@ -235,14 +236,14 @@ def _watch(settings: Settings, paths: Sequence[Path], fields: dict[str, Any], *,
     stop = threading.Event()
     caller = (settings.user, settings.team, settings.project, str(fields.get("scope") or ""))
     with opened(settings, model=True) as ask, _told_to(stop):
-        send = partial(_send, ask)
+        send = partial(_send_batch, ask)
         vault = Vault(folder, state_file(settings.folder, folder, caller), send, fields)
         for line in vault.follow(stop):
-            _say(str(line))
-    _say("Stopped. The next start reads only what has changed.")
+            _print_text(str(line))
+    _print_text("Stopped. The next start reads only what has changed.")
 
 
-def _send(ask: Callable[..., Any], batch: ImportBatch) -> Imported:
+def _send_batch(ask: Callable[..., Any], batch: ImportBatch) -> Imported:
     return cast(Imported, ask("import_batch", **dict(batch)))
 
 
@@ -273,10 +274,6 @@ def _saved_input(folder: Path) -> Path:
         digest = hashlib.file_digest(saved, "sha256").hexdigest()
     text = detect("", head) is None and b"\0" not in head and not head.lstrip().startswith((b"{", b"["))
     return file.rename(folder / f"standard input {digest[:12]}{'.md' if text else ''}")
-
-
-def _written(total: Imported) -> Iterator[int]:
-    return (count for name, count in total.counts.items() if name != "failed")
 
 
 def _run(importing: Import, found: FoundPaths) -> None:
@@ -333,39 +330,39 @@ def _print_imported(importing: Import, found: FoundPaths, advice: str) -> None:
         formats.setdefault(_format_of(file), []).append(file)
     names = [name.capitalize() for name in IMPORT_COUNTS]
     if len(importing.files) > 1:
-        rows = [[name, str(len(files)), *_sums(files)] for name, files in formats.items()]
+        rows = [[name, str(len(files)), *_summed_counts(files)] for name, files in formats.items()]
         render.print_rows(rows, "Format", "Files", *names, title=title)
         out.print()
         title = ""
     listed = sorted(importing.files, key=lambda file: not file.problems)[:_LISTED]  # those with problems first
-    rows = [[file.source.name, _format_of(file), *_sums([file])] for file in listed]
+    rows = [[file.source.name, _format_of(file), *_summed_counts([file])] for file in listed]
     render.print_rows(rows, "File", "Format", *names, title=title)
     if len(importing.files) > _LISTED:
-        _say(f"{len(importing.files) - _LISTED} more files; `--json` shows them.")
+        _print_text(f"{len(importing.files) - _LISTED} more files; `--json` shows them.")
     total = importing.total()
     if total.refused_kinds:
-        _say(f"Refused: {', '.join(f'{count} × {kind}' for kind, count in total.refused_kinds.items())}.")
+        _print_text(f"Refused: {', '.join(f'{count} × {kind}' for kind, count in total.refused_kinds.items())}.")
     if found.skipped:
-        _say(f"Skipped: {', '.join(f'{count} {reason}' for reason, count in found.skipped.items())}.")
+        _print_text(f"Skipped: {', '.join(f'{count} {reason}' for reason, count in found.skipped.items())}.")
     problems = [problem for file in importing.files for problem in file.done().problems]
     for problem in problems[:_LISTED]:
-        _say(f"{problem.where}: {problem.why}" if problem.where else problem.why)
+        _print_text(f"{problem.where}: {problem.why}" if problem.where else problem.why)
     if len(problems) > _LISTED:
-        _say(f"{len(problems) - _LISTED} more problems; `--json` shows them.")
-    _say(total.message)
+        _print_text(f"{len(problems) - _LISTED} more problems; `--json` shows them.")
+    _print_text(total.message)
     if advice:
-        _say(advice)
+        _print_text(advice)
 
 
 def _format_of(file: FileImport) -> str:
     return str(file.source.format or "cannot be read")
 
 
-def _sums(files: Sequence[FileImport]) -> list[str]:
+def _summed_counts(files: Sequence[FileImport]) -> list[str]:
     return [str(sum(file.counts[name] for file in files)) for name in IMPORT_COUNTS]
 
 
-def _say(text: str) -> None:
+def _print_text(text: str) -> None:
     out.print(render.sanitized(text), markup=False, highlight=False, soft_wrap=True)
 
 

@@ -72,7 +72,8 @@ class SentenceTransformersEmbedder(EmbeddingModel[_Loaded]):
                     show_progress_bar=False,
                 )
             found |= {
-                index: _reading(feature, tokenized[index]) for index, feature in zip(batch, features, strict=True)
+                index: _token_embeddings(feature, tokenized[index])
+                for index, feature in zip(batch, features, strict=True)
             }
         return [found[index] for index in range(len(texts))]
 
@@ -92,19 +93,19 @@ class SentenceTransformersEmbedder(EmbeddingModel[_Loaded]):
         return _Loaded(model, _read_tokens(self._source.name, model), card)
 
 
-def _reading(features: dict[str, Any], tokenized: Tokenized) -> TokenEmbeddings:
-    sentence = _array(features["sentence_embedding"])
+def _token_embeddings(features: dict[str, Any], tokenized: Tokenized) -> TokenEmbeddings:
+    sentence = _as_array(features["sentence_embedding"])
     vector = sentence / max(float(np.linalg.norm(sentence)), _LEAST)
     if not {"token_embeddings", "attention_mask", "input_ids"} <= features.keys():
         return make_reading(vector, np.zeros((0, len(vector)), dtype=np.float32), ())
     real = features["attention_mask"].cpu().numpy().astype(bool)
-    states = _array(features["token_embeddings"])[real]
+    states = _as_array(features["token_embeddings"])[real]
     if features["input_ids"].cpu().numpy()[real].tolist() != tokenized.ids:
         return make_reading(vector, states[:0], ())
     return make_reading(vector, states[tokenized.places], tokenized.spans)
 
 
-def _array(tensor: Any) -> Matrix:
+def _as_array(tensor: Any) -> Matrix:
     return np.asarray(tensor.float().cpu().numpy(), dtype=np.float32)
 
 
@@ -113,9 +114,9 @@ def _derive_card(source: ModelSource, model: SentenceTransformer) -> ModelCard:
     return ModelCard(
         # A store that moves with its models keeps its stamp: never the path.
         id=folder.resolve().name if folder else source.name,
-        revision=_digest(folder) if folder else commit_of(source),
+        revision=_weights_digest(folder) if folder else commit_of(source),
         dimensions=len(model.encode_document("")),  # the method that says it has two names among the releases
-        max_tokens=_limit(model.max_seq_length),
+        max_tokens=_token_limit(model.max_seq_length),
         pooling=next((str(mode) for module in model if (mode := getattr(module, "pooling_mode", None))), "unknown"),
         licence=str(model.model_card_data.license or "unknown"),
         query_prompt=model.prompts.get("query") or "",
@@ -123,11 +124,11 @@ def _derive_card(source: ModelSource, model: SentenceTransformer) -> ModelCard:
     )
 
 
-def _limit(tokens: float | None) -> int:
+def _token_limit(tokens: float | None) -> int:
     return int(tokens) if tokens and math.isfinite(tokens) else _USUAL_LIMIT
 
 
-def _digest(folder: Path) -> str:
+def _weights_digest(folder: Path) -> str:
     paths = sorted(path for pattern in ("*.safetensors", "*.bin") for path in folder.rglob(pattern))
     if not paths:
         raise ModelUnusable(f"The folder {folder} holds no weights (*.safetensors or *.bin).")

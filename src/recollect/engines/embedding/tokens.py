@@ -52,7 +52,7 @@ class Tokens:
         There are at most `limit`, special tokens included; a cut text keeps its last special one.
         """
         encodings = self._tokenizer.encode_batch([plain(prompt + text) for text in texts])
-        return [_tokenized(encoding, limit, len(prompt)) for encoding in encodings]
+        return [_cut_encoding(encoding, limit, len(prompt)) for encoding in encodings]
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Return the character offsets (start, end) of every token, without special tokens and without truncation.
@@ -81,7 +81,7 @@ def plain(text: str) -> str:
     return spaced(text).encode("utf-8", "replace").decode("utf-8")
 
 
-def _tokenized(encoding: Encoding, limit: int, prompt: int) -> Tokenized:
+def _cut_encoding(encoding: Encoding, limit: int, prompt: int) -> Tokenized:
     count = len(encoding.ids)
     kept = [*range(limit - 1), count - 1] if count > limit else [*range(count)]
     special, offsets = encoding.special_tokens_mask, encoding.offsets

@@ -28,7 +28,7 @@ _RUNNERS: Final = re.compile(
 def programs(command: str) -> list[tuple[str, str]]:
     """Return the program of each part of a command line with the rest of that part, without what runs it."""
     found = []
-    for segment in _SEGMENTS.split(_QUOTED.sub(_bare, without_documents(command))):
+    for segment in _SEGMENTS.split(_QUOTED.sub(_without_separators, without_documents(command))):
         bare = _BEFORE_PROGRAM.sub("", segment.strip())
         bare = _BEFORE_PROGRAM.sub("", _RUNNERS.sub("", bare))
         name, _, rest = bare.strip("'\" ").partition(" ")
@@ -51,7 +51,7 @@ def without_documents(command: str) -> str:
     return "\n".join(kept)
 
 
-def _bare(quoted: re.Match[str]) -> str:
+def _without_separators(quoted: re.Match[str]) -> str:
     return quoted[0] if not _SEPARATES.search(quoted[0]) else "…"
 
 

@@ -108,7 +108,7 @@ class Line:
 
     @property
     def worth(self) -> float:
-        """Return the information in the line, from 0."""
+        """Return a score of the line's information, from 0."""
         if self.noise:
             return 0.0
         named = _NAMED if _TESTED.search(self.text) or _COUNTED.search(self.text) else 0.0
@@ -118,17 +118,17 @@ class Line:
 def read(text: str, *, by_sentence: bool = False) -> list[Line]:
     """Return the non-empty lines of an output, or its sentences; of a long output the beginning and the end."""
     pieces = sentences(text) if by_sentence else text.split("\n")
-    return [_judged(line) for line in from_both_ends(pieces)]
+    return [_judge_line(line) for line in from_both_ends(pieces)]
 
 
 def read_failures(lines: Sequence[str]) -> list[Line]:
     """Return the lines that report a failure, and the last line; of many lines those at both ends."""
     found = [line for line in lines[:-1] if SIGNS["failure"].search(line)]
-    return [_judged(line) for line in (*from_both_ends(found, _MOST_FAILURES), *lines[-1:])]
+    return [_judge_line(line) for line in (*from_both_ends(found, _MOST_FAILURES), *lines[-1:])]
 
 
 def from_both_ends(pieces: Iterable[str], most: int = _MOST) -> list[str]:
-    """Return those that are not empty, of many the first and the last ones."""
+    """Return the pieces that are not empty; of many only the first and the last."""
     lines = [line.rstrip()[:_LONGEST] for line in pieces if line.strip()]
     return lines if len(lines) <= most else lines[: most // 2] + lines[-most // 2 :]
 
@@ -140,11 +140,11 @@ def is_prose(text: str) -> bool:
 
 
 def without_frame(text: str) -> str:
-    """Return a line without what a tool puts before it."""
+    """Return a line without the prefix that a tool puts before it."""
     return " ".join(_FRAME.sub("", text).split())
 
 
-def _judged(line: str) -> Line:
+def _judge_line(line: str) -> Line:
     signs = frozenset(name for name, sign in SIGNS.items() if sign.search(line))
     if not _TESTED.search(line):
         noise = next((name for name, pattern in NOISE.items() if pattern.search(line)), "")

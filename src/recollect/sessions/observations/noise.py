@@ -78,7 +78,7 @@ def digest(text: str) -> str:
     return hashlib.sha256(" ".join(plain.split()).encode()).hexdigest()[:16]
 
 
-def _echo(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+def _echo_reason(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
     return (
         ECHO
         if occurrence.origin is Origin.MEMORY
@@ -87,25 +87,25 @@ def _echo(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) ->
     )
 
 
-def _plan(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+def _plan_reason(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
     return "it is the agent's own plan" if occurrence.origin is Origin.PLAN else ""
 
 
-def _orders(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+def _order_reason(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
     return COMMANDED if occurrence.origin is not Origin.PROMPT and gives_orders(occurrence.text) else ""
 
 
-def _empty(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
+def _emptiness_reason(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
     if occurrence.origin is Origin.EDIT or any(_SAYS.search(line.text) for line in lines):
         return ""
     return "it says nothing"
 
 
-def _repeated(occurrence: Occurrence, _lines: list[Line], seen: Collection[str]) -> str:
+def _repetition_reason(occurrence: Occurrence, _lines: list[Line], seen: Collection[str]) -> str:
     return REPEATED if occurrence.origin is not Origin.EDIT and digest(occurrence.text) in seen else ""
 
 
-def _unreadable(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
+def _unreadable_reason(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
     if occurrence.origin is Origin.EDIT:
         return ""
     dumped = sum(
@@ -129,7 +129,7 @@ def _large_json(occurrence: Occurrence, _lines: list[Line], _seen: Collection[st
     return "it is a large answer in JSON" if is_json and len(occurrence.text) > _LARGE else ""
 
 
-def _searched(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+def _search_reason(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
     return "it is a search of the code" if occurrence.origin is Origin.SEARCH else ""
 
 
@@ -180,7 +180,7 @@ def _of_one_shape(occurrence: Occurrence, lines: list[Line], _seen: Collection[s
     return "it is a log of routine" if len(shapes) <= len(bare) / 5 and not telling else ""
 
 
-def _settings(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
+def _settings_reason(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
     bare = [line for line in lines if not line.noise]
     if occurrence.origin is not Origin.COMMAND or len(bare) < _MANY or any("remark" in line.signs for line in bare):
         return ""
@@ -209,25 +209,25 @@ def _read(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) ->
     return "" if explanations(occurrence.text, occurrence.path) else "it is a file as it stands"
 
 
-def _edited(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+def _deletion_reason(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
     if occurrence.origin is not Origin.EDIT:
         return ""
     return "" if occurrence.written.strip() else "it only takes text out"
 
 
 _CHECKS: Final[tuple[Callable[[Occurrence, list[Line], Collection[str]], str], ...]] = (
-    _echo,
-    _plan,
-    _empty,
-    _repeated,
-    _unreadable,
+    _echo_reason,
+    _plan_reason,
+    _emptiness_reason,
+    _repetition_reason,
+    _unreadable_reason,
     _large_json,
-    _searched,
+    _search_reason,
     _by_command,
     _read,
-    _edited,
-    _settings,
+    _deletion_reason,
+    _settings_reason,
     _of_one_shape,
     _only_noise,
-    _orders,
+    _order_reason,
 )

@@ -69,7 +69,7 @@ class Observed:
 
 
 def observe(occurrence: Occurrence, trail: Trail, seen: Collection[str] = (), folder: str = "") -> Observed:
-    """Look at an occurrence; `seen` are the digests of earlier outputs, and paths are shown from `folder`."""
+    """Return the notes on an occurrence and the new trail; `seen` are digests of earlier outputs."""
     if occurrence.origin is Origin.PROMPT:
         notes = _of_prompt(occurrence)
         return Observed(trail, notes) if notes else Observed(trail, noise=NOTHING)
@@ -99,7 +99,7 @@ def _of_sentence(occurrence: Occurrence, text: str) -> Note:
     preference = FactType.PREFERENCE if _PREFERS.search(text) else FactType.DECISION
     return Note(
         content=shortened(text, LONGEST),
-        title=_title(text),
+        title=_title_of(text),
         kind=kind,
         fact_type=preference if rule else FactType.GENERAL,
         concepts=concepts_of(occurrence, kind, text, failed=False),
@@ -108,7 +108,7 @@ def _of_sentence(occurrence: Occurrence, text: str) -> Note:
 
 
 def _of_edit(occurrence: Occurrence, folder: str) -> Note:
-    """Return the first comment that an edit brings, else the longest line that it brings, after the path."""
+    """Return the path, then the first comment that an edit adds, else the longest line that it adds."""
     path, kind = relative(occurrence.path, folder), kind_of_edit(occurrence)
     old, before = (
         set(explanations(occurrence.removed, occurrence.path)),
@@ -120,7 +120,7 @@ def _of_edit(occurrence: Occurrence, folder: str) -> Note:
     content = shortened(f"{path}: {text}", LONGEST) if text else ""
     return Note(
         content=content,
-        title=_title(content),
+        title=_title_of(content),
         kind=kind,
         evidence=f"Edit of {path}",
         concepts=concepts_of(occurrence, kind, text, failed=False),
@@ -140,7 +140,7 @@ def _of_report(occurrence: Occurrence, lines: Sequence[Line]) -> Note:
     content = shortened(f"{about}: {text}" if about and text else text, LONGEST)
     return Note(
         content=content,
-        title=_title(content),
+        title=_title_of(content),
         kind=Kind.DISCOVERY,
         evidence=f"Report of {occurrence.tool}",
         concepts=concepts_of(occurrence, Kind.DISCOVERY, text, failed=False),
@@ -149,7 +149,7 @@ def _of_report(occurrence: Occurrence, lines: Sequence[Line]) -> Note:
 
 
 def _of_output(occurrence: Occurrence, lines: Sequence[Line], trail: Trail, folder: str, *, proof: bool) -> Note:
-    """Return the lines of an output that tell most, after what was run; of a proof what failed and what changed."""
+    """Return the command and its most informative lines; for a fixed failure, the failure and the changed files."""
     command = " ".join(_CHANGES_FOLDER.sub("", without_documents(occurrence.command)).split())
     path = relative(occurrence.path, folder)
     about = occurrence.description.rstrip(" .:") or (
@@ -158,11 +158,11 @@ def _of_output(occurrence: Occurrence, lines: Sequence[Line], trail: Trail, fold
     text = "; ".join(_telling(lines))
     if proof and trail.failure:
         text = f"{trail.failure[1]}: passes after a change of {', '.join(trail.edits)}"
-    content = shortened(_from(folder, f"{about}: {text}" if text else ""), LONGEST)
+    content = shortened(_with_relative_paths(folder, f"{about}: {text}" if text else ""), LONGEST)
     kind = Kind.BUGFIX if proof else Kind.DISCOVERY
     return Note(
         content=content,
-        title=_title(content),
+        title=_title_of(content),
         kind=kind,
         evidence=shortened(f"`{command}`", _EVIDENCE) if command else "",
         concepts=concepts_of(occurrence, kind, text, failed=bool(failure_line(occurrence, lines))),
@@ -175,7 +175,7 @@ def _of_output(occurrence: Occurrence, lines: Sequence[Line], trail: Trail, fold
 
 
 def _telling(lines: Sequence[Line]) -> list[str]:
-    """Return the few lines that tell most, in their order."""
+    """Return the few most informative lines, in their order."""
     useful = [line for line in lines if not line.noise] or list(lines)
     best = sorted(range(len(useful)), key=lambda place: (-useful[place].worth, place))[:_LINES]
     return list(dict.fromkeys(shortened(without_frame(useful[place].text), LONGEST_LINE) for place in sorted(best)))
@@ -191,9 +191,9 @@ def _tags(occurrence: Occurrence) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in found if re.fullmatch(r"[a-z][\w.+-]{1,29}", name)))[:_TAGS]
 
 
-def _from(folder: str, text: str) -> str:
+def _with_relative_paths(folder: str, text: str) -> str:
     return text.replace(folder.rstrip("/") + "/", "") if len(folder) > 1 else text
 
 
-def _title(text: str) -> str:
+def _title_of(text: str) -> str:
     return shortened(" ".join(text.split()), _TITLE).rstrip(" .:;,")

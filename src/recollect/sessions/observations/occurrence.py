@@ -87,7 +87,7 @@ class Occurrence:
 
     @property
     def command(self) -> str:
-        """Return the command that ran, empty for what is none, such as a patch in the place of a command."""
+        """Return the command that ran, empty where there is none, such as a patch in place of a command."""
         if self.origin is Origin.EDIT:
             return ""
         command = self.input.get("command") or self.input.get("cmd") or ""
@@ -142,20 +142,20 @@ def prompted(prompt: str, *, typed: bool | None = None) -> Occurrence:
     `typed` is what the agent's transcript says of it, None where that says nothing.
     """
     if is_typed(prompt) and typed is not False:
-        return Occurrence(Origin.PROMPT, _plain(prompt[:_PROMPT]))
-    return Occurrence(Origin.REPORT, _plain(reported(prompt)[:_PROMPT]))
+        return Occurrence(Origin.PROMPT, _plain_output(prompt[:_PROMPT]))
+    return Occurrence(Origin.REPORT, _plain_output(reported(prompt)[:_PROMPT]))
 
 
 def used(tool: str, arguments: Mapping[str, Any], output: str, *, failed: bool = False) -> Occurrence:
     """Return the use of a tool as an occurrence; the tools `Assistant` and `Task` are reports."""
-    origin = _origin(tool, arguments)
-    text = _plain(output if len(output) <= 2 * _END else f"{output[:_END]}\n{output[-_END:]}")
+    origin = _origin_of_tool(tool, arguments)
+    text = _plain_output(output if len(output) <= 2 * _END else f"{output[:_END]}\n{output[-_END:]}")
     if origin is Origin.FILE:
         text = _NUMBERED.sub("", text)
     return Occurrence(origin, text, tool, arguments, failed)
 
 
-def _origin(tool: str, arguments: Mapping[str, Any]) -> Origin:
+def _origin_of_tool(tool: str, arguments: Mapping[str, Any]) -> Origin:
     if _OWN.search(tool):
         return Origin.MEMORY
     bare = tool.rpartition("__")[2].rpartition(".")[2].replace("_", "").replace("-", "").lower()
@@ -199,7 +199,7 @@ def _marked(sign: str, patch: str) -> str:
     return "\n".join(line[1:] for line in patch.split("\n") if line.startswith(sign))
 
 
-def _plain(text: str) -> str:
+def _plain_output(text: str) -> str:
     plain = _ESCAPES.sub("", _MOVES.sub(gap, text.replace("\r\n", "\n")))
     return visible(_OVERWRITTEN.sub("", plain))
 

@@ -46,13 +46,14 @@ def stamp_of(occurrence: Occurrence, folder: str, outside: str) -> Stamp:
         case Origin.PROMPT | Origin.PLAN:
             return Stamp()
         case Origin.WEB:
-            return Stamp(said_by=SaidBy.WEB, came_from=_given(occurrence, "url") or _asked_for(occurrence))
+            return Stamp(said_by=SaidBy.WEB, came_from=_first_argument(occurrence, "url") or _asked_for(occurrence))
         case Origin.COMMAND:
             return _of_command(occurrence)
         case Origin.FILE | Origin.EDIT | Origin.SEARCH:
             said_by = SaidBy.FOREIGN_FILE if _is_foreign(occurrence, folder) else SaidBy.FILE
             return Stamp(
-                said_by=said_by, came_from=(occurrence.path or _given(occurrence, "path", "pattern"))[:_LONGEST]
+                said_by=said_by,
+                came_from=(occurrence.path or _first_argument(occurrence, "path", "pattern"))[:_LONGEST],
             )
         case Origin.REPORT:
             return Stamp(said_by=SaidBy.WEB, came_from=outside) if outside else Stamp(said_by=SaidBy.REPORT)
@@ -81,8 +82,8 @@ def read_outside(tool: str, arguments: Mapping[str, Any], folder: str, outside: 
 
 
 def _asked_for(occurrence: Occurrence) -> str:
-    """Return the pages that a request in words names, or all of it where it names none."""
-    asked = _given(occurrence, "query", "prompt")
+    """Return the addresses that a request in words names, else the whole request."""
+    asked = _first_argument(occurrence, "query", "prompt")
     return reduce(read_also, (found[0].rstrip(".,:") for found in _ADDRESS.finditer(asked)), "") or asked
 
 
@@ -115,6 +116,6 @@ def _is_foreign(occurrence: Occurrence, folder: str) -> bool:
     return bool(path) and bool(_FOREIGN.search(path.removeprefix(folder)))
 
 
-def _given(occurrence: Occurrence, *names: str) -> str:
+def _first_argument(occurrence: Occurrence, *names: str) -> str:
     values = (value for name in names if isinstance(value := occurrence.input.get(name), str) and value.strip())
     return " ".join(next(values, "").split())[:_LONGEST]

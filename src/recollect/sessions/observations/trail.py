@@ -37,7 +37,7 @@ class Trail(BaseModel):
 
 
 def trail_after(trail: Trail, occurrence: Occurrence, lines: Sequence[Line], folder: str = "") -> Trail:
-    """Return the trail after what a tool did."""
+    """Return the trail after the use of a tool."""
     if occurrence.origin is Origin.PLAN:
         return trail.model_copy(update={"open": _undone(occurrence)})
     if occurrence.origin is Origin.EDIT:
@@ -53,7 +53,7 @@ def trail_after(trail: Trail, occurrence: Occurrence, lines: Sequence[Line], fol
 
 
 def failure_line(occurrence: Occurrence, lines: Sequence[Line]) -> str:
-    """Return the line of an output that tells how it failed, empty where it did not."""
+    """Return the line of an output that reports its failure, empty where it succeeded."""
     found = [line for line in lines if "failure" in line.signs]
     if found and (occurrence.failed or not any(_PASSED.search(line.text) for line in lines)):
         return without_frame(max(found, key=lambda line: line.worth).text)[:LONGEST_LINE]
@@ -62,11 +62,11 @@ def failure_line(occurrence: Occurrence, lines: Sequence[Line]) -> str:
 
 def failure_of(occurrence: Occurrence) -> str:
     """Return the line in which an output reports failure, as `failure_line` does, from likely lines alone."""
-    return _failure(occurrence.text, occurrence.failed)
+    return _failure_in(occurrence.text, occurrence.failed)
 
 
 @lru_cache(maxsize=16)
-def _failure(text: str, failed: bool) -> str:
+def _failure_in(text: str, failed: bool) -> str:
     lines = from_both_ends(text.split("\n"))
     if not failed and any(map(_PASSED.search, lines)):
         return ""
@@ -87,7 +87,7 @@ def proves(occurrence: Occurrence, lines: Sequence[Line], trail: Trail) -> bool:
 
 
 def relative(path: str, folder: str) -> str:
-    """Return a path from a folder, as it is where it lies elsewhere."""
+    """Return a path relative to a folder; a path elsewhere stays as it is."""
     inside = folder and path.startswith(folder.rstrip("/") + "/")
     return path[len(folder.rstrip("/")) + 1 :] if inside else path
 
