@@ -132,10 +132,10 @@ def _open_embedder(settings: Settings, model: str, models_dir: Path | None, undo
 def _behind(executor: BackgroundExecutor, store: _Store, *, background: bool) -> dict[str, Any]:
     """Return what works behind an answer: at once without a background, and never in a store that is only read."""
     if background:
-        usage = UsageCounts(store.records, partial(executor.submit_after, _COUNT))
+        usage = UsageCounts(store.records.usage, partial(executor.submit_after, _COUNT))
         return {"usage": usage, "run_later": executor.submit, "ask_later": executor.ask}
     at_once: Callable[[Callable[[], None]], None] = _ignored if store.read_only else lambda task: task()
-    usage = UsageCounts(store.records, at_once)
+    usage = UsageCounts(store.records.usage, at_once)
     return {"usage": usage, "run_later": at_once, "ask_later": lambda task: at_once(lambda: Context().run(task))}
 
 

@@ -22,7 +22,7 @@ class Written:
         self.uses: list[tuple[list[int], int, int]] = []
         self.away = False
 
-    def touch(self, ids: list[int], at: datetime, *, accessed: int, recalled: int) -> None:
+    def add(self, ids: list[int], at: datetime, *, accessed: int, recalled: int) -> None:
         """Note a write, or raise `StoreUnusable`."""
         if self.away:
             raise StoreUnusable("The database cannot be used.")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
-from recollect.store.sql.records import Records
+from recollect.store.sql.usage_rows import UsageRows
 
 
 @dataclass(slots=True)
@@ -26,8 +26,8 @@ class _Uses:
 class UsageCounts:
     """Counts uses in memory; `later` is called with what writes them when there is something to write again."""
 
-    def __init__(self, records: Records, later: Callable[[Callable[[], None]], object]) -> None:
-        self._records = records
+    def __init__(self, rows: UsageRows, later: Callable[[Callable[[], None]], object]) -> None:
+        self._rows = rows
         self._later = later
         self._lock = threading.Lock()
         self._uses: dict[int, _Uses] = {}
@@ -51,7 +51,7 @@ class UsageCounts:
         try:
             for (accessed, recalled), ids in alike.items():
                 latest = max(uses[memory_id].at for memory_id in ids)
-                self._records.usage.add(ids, latest, accessed=accessed, recalled=recalled)
+                self._rows.add(ids, latest, accessed=accessed, recalled=recalled)
                 for memory_id in ids:
                     del uses[memory_id]
         finally:
