@@ -216,12 +216,12 @@ def test_a_replica_has_the_time_that_its_end_takes() -> None:
     assert int(idle) < server._KEEP_ALIVE
 
 
-def test_postgres_has_a_connection_for_every_worker() -> None:
-    """PostgreSQL lets in as many as the workers of the replicas may want at once, during a rollout too."""
+def test_postgres_has_a_connection_for_every_request() -> None:
+    """PostgreSQL lets in as many as the replicas may want at once, during a rollout too."""
     told = COMPOSE["services"]["postgres"]["command"]
     [container] = found("StatefulSet", "postgres")[0]["spec"]["template"]["spec"]["containers"]
     assert told == container["args"]
-    assert int(told[-1].partition("=")[2]) >= 3 * Settings().workers
+    assert int(told[-1].partition("=")[2]) >= 3 * Settings().concurrent_requests
 
 
 # The compose file

@@ -50,6 +50,7 @@ def serve(settings: Settings, listening: Listening, count: int, ready: Callable[
     check(settings)
     listening.check()
     each = settings.model_copy(update={"concurrent_requests": math.ceil(settings.concurrent_requests / count)})
+    without_mirror = each.model_copy(update={"journal_mirror": None})  # a single process writes that file
     with ExitStack() as undo:
         folder = Path(undo.enter_context(TemporaryDirectory(prefix="recollect-")))
         reserved = [undo.enter_context(bound) for bound in listening.reserved()]
@@ -57,7 +58,8 @@ def serve(settings: Settings, listening: Listening, count: int, ready: Callable[
         log_to_stderr()
 
         def start(number: int, messages: Connection) -> BaseProcess:
-            process = _SPAWN.Process(target=_work, args=(each, address, server.Place(number, folder), messages))
+            known = each if number == 1 else without_mirror
+            process = _SPAWN.Process(target=_work, args=(known, address, server.Place(number, folder), messages))
             process.start()
             return process
 
