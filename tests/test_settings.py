@@ -167,8 +167,8 @@ def test_a_setting_is_told_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path)
 @pytest.mark.parametrize(
     ("name", "said"),
     [
-        ("daemon", "RECOLLECT_DAEMON: Must be 0 or 1"),
-        ("concurrent_requests", "RECOLLECT_CONCURRENT_REQUESTS: Must be a whole number"),
+        ("daemon", "RECOLLECT_DAEMON: Must be 0 or 1, not `foo`"),
+        ("concurrent_requests", "RECOLLECT_CONCURRENT_REQUESTS: Must be a whole number, not `foo`"),
     ],
 )
 def test_a_wrong_setting_is_told_in_plain_words(name: str, said: str) -> None:
@@ -193,3 +193,13 @@ def test_a_port_is_a_number(address: str) -> None:
     """An address of a server whose host and port cannot be read is one sentence that names the setting."""
     with pytest.raises(InvalidInput, match=r"RECOLLECT_DATABASE_URL.*its port, if there is one, is a number"):
         Settings(database_url=address)
+
+
+@pytest.mark.parametrize("name", sorted(hidden()))
+def test_a_wrong_secret_is_not_repeated(name: str) -> None:
+    """The error of a setting that may hold a secret says what is allowed, and not what was found."""
+    secret = "pass" + "word1 x"
+    with pytest.raises(InvalidInput) as caught:
+        Settings(**{name: [secret] if name.endswith("key") or name == "metrics_token" else secret})
+    assert f"RECOLLECT_{name.upper()}: " in str(caught.value)
+    assert secret not in str(caught.value)

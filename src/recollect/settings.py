@@ -37,6 +37,7 @@ _NOT_WRITTEN: Final = frozenset(
 )
 _OURS_ELSEWHERE = {"RECOLLECT_TEST_POSTGRES_URL"}
 
+_LONGEST: Final = 60  # characters of a value that an error repeats
 _REASONS: Final = {
     "Input should be": "Must be",
     "a valid boolean": "0 or 1",
@@ -395,4 +396,7 @@ def _explain(error: ValidationError) -> InvalidInput:
     reason = first["msg"].removeprefix("Value error, ").partition(", unable to ")[0]
     for theirs, ours in _REASONS.items():
         reason = reason.replace(theirs, ours)
+    field = Settings.model_fields.get(name)
+    if first["type"] != "value_error" and field is not None and field.repr:  # else it names the value, or may not
+        reason = f"{reason}, not `{str(first['input'])[:_LONGEST]}`"
     return invalid_setting(name, variable(name), reason)

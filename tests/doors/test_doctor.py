@@ -98,6 +98,11 @@ def test_a_misspelt_variable_is_named(typed: Typed) -> None:
         ),
         (
             "recollect.toml",
+            "default_ttl_days = 0\n",
+            "sets default_ttl_days to a value that is not used: a project can only lower it, from 90.0",
+        ),
+        (
+            "recollect.toml",
             "checkpoint_every = 1\n",
             "sets checkpoint_every to a value that is not used: a project can only raise it, from 10",
         ),

@@ -342,7 +342,10 @@ def test_damaged_indexes_are_named_and_rebuilt(filled: Path, settings: Settings,
     healed(settings)
     with open_app(settings) as app:
         assert ill(app, deep=True) == {}
-        assert recollect.recall(app, Query(query="mascot quokka"), ADA).hits[0].memory.id == 2
+        best = recollect.recall(app, Query(query="mascot quokka"), ADA).hits[0]
+        assert best.memory.id == 2
+        assert best.signals.bm25 > 0  # by its words, not by its vector alone
+        assert recollect.recall(app, Query(query="quoka"), ADA).hits[0].signals.fuzzy > 0
     assert contents(filled) == before
 
 
