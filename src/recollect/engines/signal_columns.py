@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from recollect.domain.search import NeighbourSignals, Signals
 
@@ -19,6 +19,24 @@ else:
 _SIDES: Final = ("before", "after")
 _OF_SIDE: Final = tuple(one.name for one in fields(NeighbourSignals))
 _OWN: Final = tuple(one.name for one in fields(Signals) if one.name not in _SIDES)
+
+
+class LateInteraction(NamedTuple):
+    """How near memories are, each column float64[n]: the cosines and late interactions (about -1–1) of best chunks.
+
+    `late` counts every query token alike, `rare` by the weight that it has; both are NaN where the memory's tokens are
+    not stored yet.
+    """
+
+    ids: list[int]
+    cosine: Numbers
+    late: Numbers
+    rare: Numbers
+
+    @classmethod
+    def none(cls) -> LateInteraction:
+        """Return the columns of no memory."""
+        return cls([], np.zeros(0), np.zeros(0), np.zeros(0))
 
 
 @dataclass(frozen=True, slots=True)

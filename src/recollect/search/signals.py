@@ -13,7 +13,7 @@ from recollect.domain.fields import MAX_LIMIT
 from recollect.domain.origin import Authority
 from recollect.domain.requests import Query
 from recollect.domain.search import QuerySignals, RankingRow, Signals, View
-from recollect.engines.signal_columns import SignalColumns
+from recollect.engines.signal_columns import LateInteraction, SignalColumns
 from recollect.search.candidates import Found, SearchTerms, search
 from recollect.search.parse import ParsedQuery, parse
 from recollect.search.passages import Proximity
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from recollect.engines.embedder import Vector
     from recollect.engines.signal_columns import Numbers
-    from recollect.store.vectors.exact import LateInteraction
 else:
     from recollect.engines import arrays as np
 
@@ -57,13 +56,12 @@ class Candidates:
     @cached_property
     def authority(self) -> dict[int, Authority]:
         """Return what each candidate may do unasked."""
-        return {one: self.found.rows[one].authority for one in self.ids}
+        return self.found.rows.authority(self.ids)
 
     @cached_property
     def unapproved(self) -> frozenset[int]:
         """Return the candidates that came from outside and that nobody approved."""
-        outside = (one for one, authority in self.authority.items() if authority is Authority.OUTSIDE)
-        return frozenset(one for one in outside if self.found.rows[one].unapproved)
+        return self.found.rows.unapproved(self.ids)
 
     @cached_property
     def drafts(self) -> frozenset[int]:
@@ -91,11 +89,12 @@ def gather(app: App, query: Query, view: View) -> Candidates:
     limit = query.limit if query.max_tokens is None else MAX_LIMIT  # with a budget all that is relevant is counted
     found = search(app, parsed, view, limit, newest=least_score(query, view) == 0.0)
     first = [*found.core, *(two for one in found.core for two in found.neighbours.get(one, ()))]
-    late = _late_interaction(app, found, [one for one in dict.fromkeys(first) if one in found.rows])
+    compared = {one: None for one in first if one in found.rows}
+    near = [_late_interaction(app, found, list(compared))]
     # By themselves, since only the best of those that are compared take part with several chunks.
-    late |= _late_interaction(app, found, [one for one in found.rows if one not in late])
+    near.append(_late_interaction(app, found, [one for one in found.rows if one not in compared]))
     return Candidates(
-        list(found.neighbours), _Measured(parsed, found, late).columns(), _query_signals(app, found), found
+        list(found.neighbours), _Measured(parsed, found, near).columns(), _query_signals(app, found), found
     )
 
 
@@ -114,11 +113,15 @@ class _Measured:
     `_held` says which stems of the query, by their places in its weights, each row holds: bool[rows, stems].
     """
 
-    def __init__(self, query: ParsedQuery, found: Found, late: Mapping[int, LateInteraction]) -> None:
-        self._query, self._found, self._late = query, found, late
+    def __init__(self, query: ParsedQuery, found: Found, near: Sequence[LateInteraction]) -> None:
+        self._query, self._found = query, found
         self._count = len(found.neighbours)
         self._ids = [*found.neighbours, *(one for one in found.rows if one not in found.neighbours)]
-        self._words = {one: frozenset(found.rows[one].words.split()) for one in self._ids}
+        self._contents: list[str] = found.rows.column("content", self._ids)
+        self._spelt: list[str] = found.rows.column("words", self._ids)
+        self._words = {one: frozenset(words.split()) for one, words in zip(self._ids, self._spelt, strict=True)}
+        self._places = {one: place for place, one in enumerate(self._ids)}
+        self._cosine, self._late, self._rare = self._near(near)
         self._stems = _stems_of(found.terms, self._words)
         self._weights = np.fromiter(found.terms.weights.values(), np.float64, len(found.terms.weights))
         self._held = np.array(
@@ -127,13 +130,11 @@ class _Measured:
 
     def columns(self) -> SignalColumns:
         """Return the signals of the candidates."""
-        found, rows, known = self._found, self._found.rows, [self._late.get(one) for one in self._ids]
-        contents = [rows[one].content for one in self._ids]
+        found, contents = self._found, self._contents
         before, after = self._sides()
-        bm25 = _numbers(found.bm25.get(one, 0.0) for one in self._ids)
-        cosine = _numbers(one.cosine if one else 0.0 for one in known)
-        late = _numbers(np.nan if one is None or one.late is None else one.late for one in known)
-        rare = _numbers(np.nan if one is None or one.rare is None else one.rare for one in known)
+        bm25 = _numbers([found.bm25.get(one, 0.0) for one in self._ids])
+        cosine, late, rare = self._cosine, self._late, self._rare
+        speakers = found.rows.column("speaker", self._ids[: self._count])
         asked = _numbers(questions(text[:_FEATURED]) if "?" in text else 0.0 for text in contents)
         near = np.zeros((self._count, 2))
         proximity, promising = Proximity(found.terms.weights), self._promising()
@@ -146,7 +147,7 @@ class _Measured:
             bm25=bm25[own],
             coverage=self._shares(self._held[own]),
             fuzzy=_numbers(map(self._fuzzy, self._ids[own])),
-            speaker_named=_numbers(rows[one].speaker in found.speakers for one in self._ids[own]),
+            speaker_named=_numbers(speaker in found.speakers for speaker in speakers),
             late=late[own],
             rare=rare[own],
             passage=near[:, 0],
@@ -166,16 +167,25 @@ class _Measured:
             identifier=self._identifiers(),
         )
 
+    def _near(self, near: Sequence[LateInteraction]) -> tuple[Numbers, Numbers, Numbers]:
+        """Return the cosine of each row, and its late interaction, plain and by rarity; 0 and NaN without vectors."""
+        cosine, late, rare = np.zeros(len(self._ids)), *np.full((2, len(self._ids)), np.nan)
+        for some in near:
+            places = [self._places[one] for one in some.ids]
+            cosine[places], late[places], rare[places] = some.cosine, some.late, some.rare
+        return cosine, late, rare
+
     def _sides(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the places of what came before and after each candidate in its session, -1 where there is none."""
-        places, rows = {one: place for place, one in enumerate(self._ids)}, self._found.rows
-        sides = np.full((2, self._count), -1, dtype=np.intp)
-        for place, (one, beside) in enumerate(self._found.neighbours.items()):
-            for two in reversed(beside):
-                if two in places:
-                    earlier = (rows[two].position or 0) < (rows[one].position or 0)
-                    sides[0 if earlier else 1, place] = places[two]
-        return sides[0], sides[1]
+        positions = self._found.rows.column("position", self._ids)
+        before, after = [-1] * self._count, [-1] * self._count
+        for place, beside in enumerate(self._found.neighbours.values()):
+            for two in beside[::-1]:
+                if two in self._places:
+                    other = self._places[two]
+                    earlier = (positions[other] or 0) < (positions[place] or 0)
+                    (before if earlier else after)[place] = other
+        return np.array(before, dtype=np.intp), np.array(after, dtype=np.intp)
 
     def _shares(self, held: NDArray[np.bool]) -> Numbers:
         """Return the share (0–1) of the query's weight that lies in the stems which each row holds."""
@@ -185,10 +195,11 @@ class _Measured:
 
     def _promising(self) -> frozenset[int]:
         """Return the candidates that may be among the best, by what is already known of them."""
-        core = [one for one in self._found.neighbours if one in self._found.core]
+        near = np.maximum(self._cosine, np.nan_to_num(self._late)).tolist()
         scores = {
-            one: saturated(self._found.bm25.get(one, 0.0)) + (max(near.cosine, near.late or 0.0) if near else 0.0)
-            for one, near in zip(core, map(self._late.get, core), strict=True)
+            one: saturated(self._found.bm25.get(one, 0.0)) + near[place]
+            for one, place in self._places.items()
+            if place < self._count and one in self._found.core
         }
         return frozenset(sorted(scores, key=scores.__getitem__, reverse=True)[:_PROMISING])
 
@@ -207,17 +218,17 @@ class _Measured:
 
         Names have digits, punctuation or capitals inside; a long word that nobody stored is one within a longer word.
         """
-        best, rows, known = np.zeros(self._count), self._found.rows, self._found.terms.known
+        best, known = np.zeros(self._count), self._found.terms.known
         for phrase in self._query.identifiers:
-            rare = self._rarest(phrase.words)
+            rare, parts = self._rarest(phrase.words), frozenset(phrase.words)
             for place, one in enumerate(self._ids[: self._count]):
                 words = self._words[one]
-                if words.issuperset(phrase.words) and (phrase.text in words or phrase.text in fold(rows[one].content)):
+                if parts <= words and (phrase.text in words or phrase.text in fold(self._contents[place])):
                     best[place] = max(best[place], rare)
         for part in (word for word in self._query.words if len(word) >= _NAME_PART and stem(word) not in known):
             rare = _SUBSTRING * self._rarest([part])
-            for place, one in enumerate(self._ids[: self._count]):
-                if part in rows[one].words:
+            for place in range(self._count):
+                if part in self._spelt[place]:
                     best[place] = max(best[place], rare)
         return best
 
@@ -268,11 +279,11 @@ def _query_signals(app: App, found: Found) -> QuerySignals:
     )
 
 
-def _late_interaction(app: App, found: Found, ids: Sequence[int]) -> dict[int, LateInteraction]:
+def _late_interaction(app: App, found: Found, ids: Sequence[int]) -> LateInteraction:
     """Compare the query's telling tokens with those of every memory of `ids`, the rarer words counting for more."""
     embedding, weights = found.embedding, found.terms.weights
     if embedding is None or not ids:
-        return {}
+        return LateInteraction.none()
     words = {place: fold(word[0]) for word in _WORD.finditer(found.text) for place in range(*word.span())}
     tokens = [words.get(start, "") for start, _ in embedding.spans]
     telling = [number for number, word in enumerate(tokens) if word and word not in STOP_WORDS]

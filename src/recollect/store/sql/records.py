@@ -33,6 +33,7 @@ from recollect.domain.results import Entity, JournalEntry, Memory, Outcome
 from recollect.domain.search import RankingRow, View
 from recollect.store.entries import Chunk, UnembeddedMemory
 from recollect.store.sql import mapping, store_metadata, tables
+from recollect.store.sql.candidate_rows import CandidateRows
 from recollect.store.sql.child_tables import held_memories, mark_embedded, replace_chunks, replace_entities
 from recollect.store.sql.column_types import UtcDateTime
 from recollect.store.sql.consolidation import Consolidation
@@ -43,6 +44,7 @@ from recollect.store.sql.facts import Facts
 from recollect.store.sql.list_queries import Lists
 from recollect.store.sql.moments import Moments
 from recollect.store.sql.overview import CountedViews, Overview
+from recollect.store.sql.query_facts import QueryFacts, query_facts
 from recollect.store.sql.reviews import Reviews
 from recollect.store.sql.statements import count, in_batches, insert_all, select_in
 from recollect.store.sql.tables import memory
@@ -222,6 +224,15 @@ class Records:
     def ranking_rows(self, ids: Iterable[int], view: View) -> list[RankingRow]:
         """Read what ranking needs of those memories of `ids` that `view` may see."""
         return [RankingRow(*row) for row in map(tuple, self._seen(_RANKING, ids, view))]
+
+    def query_facts(self, words: Collection[str], names: Collection[str], view: View) -> QueryFacts:
+        """Read what a view may know of the words of a query, and of the speakers who have one of the folded `names`."""
+        with self._database.reading() as connection:
+            return query_facts(connection, words, names, view)
+
+    def candidates(self, view: View) -> CandidateRows:
+        """Return a reader of the rows that a recall ranks, as far as `view` may see them."""
+        return CandidateRows(self._database, view)
 
     def contents(self, ids: Iterable[int], view: View) -> dict[int, str]:
         """Read the content of those memories of `ids` that `view` may see, and nothing else of them."""

@@ -64,13 +64,15 @@ _NAMESPACES = select(namespace.c.name, namespace.c.id).where(
     any_of(namespace.c.name, bindparam("names", type_=Listed()))
 )
 _SIZE = select(func.sum(held.c.memories)).where(any_of(held.c.namespace_id, HERE), any_of(held.c.sensitivity, LEVELS))
-_OF_SESSION = select(memory.c.id).where(
-    any_of(memory.c.namespace_id, HERE),
-    memory.c.type.in_(sorted(OF_SESSION)),
-    any_of(unindexed(memory.c.sensitivity), LEVELS),
-    memory.c.deleted_at.is_(None),
-    memory.c.merged_into.is_(None),
+SUMS_UP_SESSION = (
+    any_of(memory.c.namespace_id, HERE)
+    & memory.c.type.in_(sorted(OF_SESSION))
+    & any_of(unindexed(memory.c.sensitivity), LEVELS)
+    & memory.c.deleted_at.is_(None)
+    & memory.c.merged_into.is_(None)
 )
+"""Selects what sums up a session among all that a view's namespaces and levels let in."""
+_OF_SESSION = select(memory.c.id).where(SUMS_UP_SESSION)
 
 
 def namespace_ids(connection: Connection, names: Sequence[str]) -> dict[str, int]:
@@ -85,16 +87,21 @@ def namespace_ids(connection: Connection, names: Sequence[str]) -> dict[str, int
     return {name: known[name] for name in names if name in known}
 
 
+def kept_as(kind: str, view: View) -> tuple[object, ...]:
+    """Return the key by which `once` keeps facts of one kind about a view's namespaces and levels."""
+    return (kind, view.namespaces, view.sensitivities)
+
+
 def size(connection: Connection, view: View) -> int:
     """Return how many memories of its levels the view's namespaces hold, but for what sums up a session."""
-    key = ("size", view.namespaces, view.sensitivities)
+    key = kept_as("size", view)
     every = once(connection, key, lambda: int(connection.execute(_SIZE, values_of(connection, view)).scalar() or 0))
     return every - len(of_session(connection, view))
 
 
 def of_session(connection: Connection, view: View) -> list[int]:
     """Return the ids of what sums up a session in the view's namespaces, which no statistic of words counts."""
-    key = ("of_session", view.namespaces, view.sensitivities)
+    key = kept_as("of_session", view)
     return once(connection, key, lambda: list(connection.execute(_OF_SESSION, values_of(connection, view)).scalars()))
 
 

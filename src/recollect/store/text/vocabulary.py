@@ -6,7 +6,7 @@ A text index adds what each database searches in its own way.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from sqlalchemy import Connection, bindparam, delete, func, select, update
 
@@ -16,9 +16,12 @@ from recollect.store.sql import mapping
 from recollect.store.sql.child_tables import put_words
 from recollect.store.sql.database import Database
 from recollect.store.sql.expressions import Listed, any_of
+from recollect.store.sql.query_facts import texts
 from recollect.store.sql.statements import in_batches, insert_all
 from recollect.store.sql.tables import memory, memory_words, word
-from recollect.store.sql.visibility import HERE, LEVELS, size, values_of
+from recollect.store.sql.visibility import HERE, LEVELS, of_session, size, values_of
+from recollect.store.text.bm25 import Holders, Ranked, best_visible, bm25
+from recollect.store.text.index import Term
 
 _FREQUENCIES = (
     select(word.c.text, func.sum(word.c.uses))
@@ -40,6 +43,22 @@ class SqlVocabulary:
             values = values_of(connection, view) | {"words": words}
             return {text: int(uses) for text, uses in connection.execute(_FREQUENCIES, values)} if words else {}
 
+    def search(self, terms: Sequence[Term], view: View, limit: int) -> dict[int, float]:
+        """Return the best `limit` memories that hold any of `terms`, with the sum of weighted bm25 (> 0)."""
+        with self._database.reading() as connection:
+            return best_visible(connection, view, self._ranked(connection, terms, view), limit)
+
+    def ranked(self, terms: Sequence[Term], view: View, limit: int) -> dict[int, float]:
+        """Return the same of the view's namespaces and levels, whatever else it may not see."""
+        with self._database.reading() as connection:
+            parts = (part[:limit].tolist() for part in self._ranked(connection, terms, view))
+            return dict(zip(*parts, strict=True))
+
+    def _ranked(self, connection: Connection, terms: Sequence[Term], view: View) -> Ranked:
+        memories, length = texts(connection, view)
+        holders = self._holders(connection, terms, view) if memories else ()
+        return bm25(holders, memories, length / max(memories, 1), of_session(connection, view))
+
     def size(self, view: View) -> int:
         """Return how many memories of its levels the view's namespaces hold, but for what sums up a session."""
         with self._database.reading() as connection:
@@ -59,6 +78,10 @@ class SqlVocabulary:
             rows = [dict(zip(names, place, strict=True)) | {"uses": uses} for place, uses in counted.items()]
             insert_all(connection, word, rows)
             self._rebuild_index(connection)
+
+    def _holders(self, connection: Connection, terms: Sequence[Term], view: View) -> Iterable[Holders]:
+        """Return what of the view's namespaces and levels holds each distinct term."""
+        raise NotImplementedError
 
     def _rebuild_index(self, connection: Connection) -> None:
         """Build again what the database searches beside the tables of words; nothing, unless a text index says so."""
