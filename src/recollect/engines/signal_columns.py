@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from math import isnan
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from recollect.domain.search import NeighbourSignals, Signals
@@ -82,6 +84,12 @@ class SignalColumns:
         return cls(**own, **beside)
 
     @property
+    def _every(self) -> tuple[Numbers, ...]:
+        """Return all columns, in the order of the fields."""
+        found: tuple[Numbers, ...] = attrgetter(*self.__slots__)(self)
+        return found
+
+    @property
     def held(self) -> Numbers:
         """Return the share (0–1) of the query that each candidate holds, other spellings included."""
         return np.maximum(self.coverage, self.fuzzy)
@@ -89,12 +97,12 @@ class SignalColumns:
     def at(self, places: Sequence[int]) -> SignalColumns:
         """Return the columns of the candidates at these places."""
         chosen = np.asarray(places, dtype=np.intp)
-        return SignalColumns(**{one.name: getattr(self, one.name)[chosen] for one in fields(self)})
+        return SignalColumns(*(column[chosen] for column in self._every))
 
     def signals(self, place: int) -> Signals:
         """Return the signals of the candidate at a place."""
-        value = {one.name: float(getattr(self, one.name)[place]) for one in fields(self)}
+        value = dict(zip(self.__slots__, np.array([column[place] for column in self._every]).tolist(), strict=True))
         before, after = (NeighbourSignals(*(value.pop(f"{side}_{name}") for name in _OF_SIDE)) for side in _SIDES)
-        late, rare = (None if np.isnan(value[name]) else value[name] for name in ("late", "rare"))
+        late, rare = (None if isnan(value[name]) else value[name] for name in ("late", "rare"))
         exact = {name: bool(value[name]) for name in ("speaker_named", "in_session")} | {"length": int(value["length"])}
         return Signals(**{**value, "late": late, "rare": rare, **exact, "before": before, "after": after})  # type: ignore[arg-type]

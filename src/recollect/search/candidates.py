@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, repeat
 from typing import TYPE_CHECKING
 
 from recollect.app import App
@@ -29,8 +29,12 @@ from recollect.text.terms import forms, stem
 from recollect.text.writing_systems import certainty, is_dense, is_latin
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from recollect.engines.embedder import TokenEmbeddings
     from recollect.store.sql.candidate_rows import CandidateRows
+else:
+    from recollect.engines import arrays as np
 
 FIRST = 10
 """The best so many are chosen from the same candidates, whatever the limit."""
@@ -186,7 +190,7 @@ class Pool:
         while len(found) < limit and start < len(ids):
             some = ids[start : start + step]
             self._read(some, far)
-            found += [one for one in some if one in self.rows]
+            found += [one for one in some if one in self.rows.ids]
             start, step = start + step, 2 * step
         return found[:limit]
 
@@ -207,19 +211,20 @@ class Pool:
         best = _best(scores, _EXPANDED)
         self._read([*scores, *further], best)
         neighbours = self.rows.neighbours([*scores, *further])
-        beside = [two for one in best for two in neighbours.get(one, ()) if two not in scores]
+        beside = [two for one in best if one in neighbours for two in neighbours[one] if two not in scores]
         neighbours |= self.rows.neighbours(beside)
         found = dict.fromkeys([*scores, *beside, *further])
         # What a checkpoint says, the memories that it quotes say themselves.
         if self.view.type is not ObservationType.CHECKPOINT:
             self.rows.drop(ObservationType.CHECKPOINT)
-        kept = {one: neighbours.get(one, ()) for one in found if one in self.rows}
-        self.rows.keep([*kept, *(two for beside in kept.values() for two in beside if two in self.rows)])
+        ids = self.rows.ids
+        kept = {one: neighbours[one] if one in neighbours else () for one in found if one in ids}  # noqa: SIM401
+        self.rows.keep([*kept, *[two for beside in kept.values() for two in beside if two in ids]])
         return kept, frozenset(scores) | frozenset(beside)
 
     def unapproved(self, ids: Iterable[int]) -> int:
         """Return how many of these memories came from outside and wait for approval."""
-        return len(self.rows.unapproved([one for one in ids if one in self.rows]))
+        return len(self.rows.unapproved([one for one in ids if one in self.rows.ids]))
 
     def _read(self, ids: Collection[int], far: Collection[int]) -> None:
         """Read what was not asked for yet, with what stands two places from the `far`."""
@@ -239,8 +244,10 @@ def _by_words(app: App, terms: SearchTerms, view: View) -> dict[int, float]:
 
 def _scores(bm25: Mapping[int, float], near: Mapping[int, float], ids: Iterable[int]) -> dict[int, float]:
     """Return how promising each memory is by its words and its nearness."""
-    farthest = min(near.values(), default=0.0)
-    return {one: saturated(bm25.get(one, 0.0)) + max(near.get(one, farthest), 0.0) for one in ids}
+    known = list(ids)
+    words = np.array(list(map(bm25.get, known, repeat(0.0))))
+    cosines = np.array(list(map(near.get, known, repeat(min(near.values(), default=0.0)))))
+    return dict(zip(known, (saturated(words) + np.maximum(cosines, 0.0)).tolist(), strict=True))
 
 
 def _further(
@@ -330,7 +337,7 @@ def _seen(app: App, term: Term, view: View) -> bool:
 
 
 def _best(scores: Mapping[int, float], most: int) -> list[int]:
-    return sorted(scores, key=lambda one: (-scores[one], one))[:most]
+    return sorted(sorted(scores), key=scores.__getitem__, reverse=True)[:most]
 
 
 def _substrings(app: App, terms: SearchTerms, view: View, limit: int) -> dict[int, float]:

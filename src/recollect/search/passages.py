@@ -46,7 +46,7 @@ class Proximity:
         """Return where words of the query stand and which; where several begin at one place, the longest."""
         found: dict[int, int] = {}
         for start, number in self._starts:
-            place = text.find(start)
+            place = text.find(start) if start in text else -1
             while place >= 0:
                 if _begins(text, place, start):
                     found[place] = number
@@ -65,7 +65,7 @@ class Proximity:
                 counts[gone] -= 1
                 held -= 0.0 if counts[gone] else self._weights[gone]
                 first += 1
-            best = max(best, held)
+            best = held if held > best else best
         return min(best / self._total, 1.0)
 
 

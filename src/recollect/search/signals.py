@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from recollect.app import App
@@ -41,12 +42,16 @@ _SUBSTRING = 0.9  # of a share that was found as whole words
 
 @dataclass(frozen=True)
 class Candidates:
-    """What was found for a query: the ids of the candidates, in no order, and their signals, in columns."""
+    """What was found for a query: the ids of the candidates, in no order, and their signals, in columns.
+
+    `rows` has what ranking needs to know of each, and of its neighbours.
+    """
 
     ids: list[int]
     columns: SignalColumns
     query: QuerySignals
     found: Found
+    rows: Mapping[int, RankingRow]
 
     @cached_property
     def places(self) -> dict[int, int]:
@@ -66,12 +71,7 @@ class Candidates:
     @cached_property
     def drafts(self) -> frozenset[int]:
         """Return the candidates that a hook noted and nobody decided about."""
-        return frozenset(one for one in self.ids if self.found.rows[one].is_draft)
-
-    @property
-    def rows(self) -> Mapping[int, RankingRow]:
-        """Return what ranking needs to know of each candidate, and of its neighbours."""
-        return self.found.rows
+        return frozenset([one for one in self.ids if self.rows[one].is_draft])
 
     @property
     def vector(self) -> Vector | None:
@@ -88,14 +88,15 @@ def gather(app: App, query: Query, view: View) -> Candidates:
     parsed = parse(query.query)
     limit = query.limit if query.max_tokens is None else MAX_LIMIT  # with a budget all that is relevant is counted
     found = search(app, parsed, view, limit, newest=least_score(query, view) == 0.0)
-    first = [*found.core, *(two for one in found.core for two in found.neighbours.get(one, ()))]
-    compared = {one: None for one in first if one in found.rows}
+    core = [one for one in found.neighbours if one in found.core]
+    first = [*core, *[two for one in core for two in found.neighbours[one]]]
+    compared = {one: None for one in first if one in found.rows.ids}
     near = [_late_interaction(app, found, list(compared))]
     # By themselves, since only the best of those that are compared take part with several chunks.
-    near.append(_late_interaction(app, found, [one for one in found.rows if one not in compared]))
-    return Candidates(
-        list(found.neighbours), _Measured(parsed, found, near).columns(), _query_signals(app, found), found
-    )
+    near.append(_late_interaction(app, found, [one for one in found.rows.ids if one not in compared]))
+    ids = list(found.neighbours)
+    found.rows.make(ids)
+    return Candidates(ids, _Measured(parsed, found, near).columns(), _query_signals(app, found), found, found.rows)
 
 
 def least_score(query: Query, view: View) -> float:
@@ -116,38 +117,38 @@ class _Measured:
     def __init__(self, query: ParsedQuery, found: Found, near: Sequence[LateInteraction]) -> None:
         self._query, self._found = query, found
         self._count = len(found.neighbours)
-        self._ids = [*found.neighbours, *(one for one in found.rows if one not in found.neighbours)]
+        self._ids = [*found.neighbours, *[one for one in found.rows.ids if one not in found.neighbours]]
         self._contents: list[str] = found.rows.column("content", self._ids)
         self._spelt: list[str] = found.rows.column("words", self._ids)
-        self._words = {one: frozenset(words.split()) for one, words in zip(self._ids, self._spelt, strict=True)}
+        self._words = dict(zip(self._ids, map(frozenset, map(str.split, self._spelt)), strict=True))
         self._places = {one: place for place, one in enumerate(self._ids)}
+        self._bm25 = _numbers(map(found.bm25.get, self._ids, repeat(0.0)))
         self._cosine, self._late, self._rare = self._near(near)
         self._stems = _stems_of(found.terms, self._words)
         self._weights = np.fromiter(found.terms.weights.values(), np.float64, len(found.terms.weights))
         self._held = np.array(
-            [[stem in self._stems[one] for stem in found.terms.weights] for one in self._ids], dtype=bool
+            [stem in self._stems[one] for one in self._ids for stem in found.terms.weights], dtype=bool
         ).reshape(len(self._ids), len(self._weights))
 
     def columns(self) -> SignalColumns:
         """Return the signals of the candidates."""
         found, contents = self._found, self._contents
         before, after = self._sides()
-        bm25 = _numbers([found.bm25.get(one, 0.0) for one in self._ids])
-        cosine, late, rare = self._cosine, self._late, self._rare
+        bm25, cosine, late, rare = self._bm25, self._cosine, self._late, self._rare
         speakers = found.rows.column("speaker", self._ids[: self._count])
-        asked = _numbers(questions(text[:_FEATURED]) if "?" in text else 0.0 for text in contents)
+        asked = _numbers([questions(text[:_FEATURED]) if "?" in text else 0.0 for text in contents])
         near = np.zeros((self._count, 2))
-        proximity, promising = Proximity(found.terms.weights), self._promising()
-        for place in range(self._count):
-            if self._ids[place] in promising and self._held[place].any():
+        proximity, holds = Proximity(found.terms.weights), self._held.any(axis=1).tolist()
+        for place in self._promising():
+            if holds[place]:
                 near[place] = proximity.shares(contents[place])
         own = slice(self._count)
         return SignalColumns(
             cosine=cosine[own],
             bm25=bm25[own],
             coverage=self._shares(self._held[own]),
-            fuzzy=_numbers(map(self._fuzzy, self._ids[own])),
-            speaker_named=_numbers(speaker in found.speakers for speaker in speakers),
+            fuzzy=self._fuzzy(),
+            speaker_named=_numbers([speaker in found.speakers for speaker in speakers]),
             late=late[own],
             rare=rare[own],
             passage=near[:, 0],
@@ -193,15 +194,12 @@ class _Measured:
         shares: Numbers = (held * self._weights).sum(axis=1) / (total or 1.0)
         return shares
 
-    def _promising(self) -> frozenset[int]:
-        """Return the candidates that may be among the best, by what is already known of them."""
-        near = np.maximum(self._cosine, np.nan_to_num(self._late)).tolist()
-        scores = {
-            one: saturated(self._found.bm25.get(one, 0.0)) + near[place]
-            for one, place in self._places.items()
-            if place < self._count and one in self._found.core
-        }
-        return frozenset(sorted(scores, key=scores.__getitem__, reverse=True)[:_PROMISING])
+    def _promising(self) -> list[int]:
+        """Return the places of the candidates that may be among the best, by what is already known of them."""
+        core = [place for place, one in enumerate(self._ids[: self._count]) if one in self._found.core]
+        scores = saturated(self._bm25[core]) + np.maximum(self._cosine, np.nan_to_num(self._late))[core]
+        best = np.argsort(-scores, kind="stable")[:_PROMISING].tolist()
+        return [core[place] for place in best]
 
     @property
     def _rarity(self) -> float:
@@ -232,8 +230,13 @@ class _Measured:
                     best[place] = max(best[place], rare)
         return best
 
-    def _fuzzy(self, one: int) -> float:
-        """Return the share (0–1) of the query that a memory holds, other spellings and parts of words included."""
+    def _fuzzy(self) -> Numbers:
+        """Return the share (0–1) of the query that each candidate holds, with other spellings and parts of words."""
+        if not self._found.terms.spellings and not self._found.substrings:
+            return np.zeros(self._count)
+        return _numbers(map(self._spelt_otherwise, self._ids[: self._count]))
+
+    def _spelt_otherwise(self, one: int) -> float:
         terms, stems, substring = self._found.terms, self._stems[one], self._found.substrings.get(one, 0.0)
         if not terms.spellings and not substring:
             return 0.0
@@ -260,10 +263,10 @@ def _stems_of(terms: SearchTerms, words: Mapping[int, frozenset[str]]) -> dict[i
     """Return which stems of the query, or of other spellings of it, each memory holds."""
     spelt = (piece for spellings in terms.spellings.values() for one in spellings for piece in one.text.split())
     asked = terms.weights.keys() | set(map(stem, spelt))
-    first = tuple({one[:1] for one in asked if one})  # no stem begins otherwise than its word
-    every = (word for word in frozenset().union(*words.values()) if word.startswith(first))
-    telling = {word: base for word in every if (base := stem(word)) in asked}
-    return {one: frozenset(telling[word] for word in telling.keys() & held) for one, held in words.items()}
+    first = {one[:1] for one in asked if one}  # no stem begins otherwise than its word
+    every = [word for word in frozenset().union(*words.values()) if word[:1] in first]
+    telling = {word: base for word, base in zip(every, map(stem, every), strict=True) if base in asked}
+    return {one: frozenset([telling[word] for word in held if word in telling]) for one, held in words.items()}
 
 
 def _query_signals(app: App, found: Found) -> QuerySignals:

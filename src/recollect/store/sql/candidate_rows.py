@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import fields
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
 
@@ -68,7 +68,7 @@ class CandidateRows(Mapping[int, RankingRow]):
     def __getitem__(self, one: int) -> RankingRow:
         """Return the row of a memory."""
         if one not in self._made:
-            self._made[one] = _made(self._stored[one])
+            self.make([one])
         return self._made[one]
 
     def __contains__(self, one: object) -> bool:
@@ -86,8 +86,23 @@ class CandidateRows(Mapping[int, RankingRow]):
     def read(self, ids: Collection[int], far: Collection[int]) -> None:
         """Read these memories and what stands beside them in their sessions, up to two places away from the `far`."""
         with self._database.reading() as connection:
-            rows = map(tuple, run_visible(connection, _ROWS, self._view, ids=ids, far=far))
-            self._stored |= {row[0]: row for row in rows}
+            rows = run_visible(connection, _ROWS, self._view, ids=ids, far=far).all()
+            self._stored |= {row[0]: row for row in map(tuple, rows)}
+
+    @property
+    def ids(self) -> Set[int]:
+        """Return the ids."""
+        return self._stored.keys()
+
+    def make(self, ids: Sequence[int]) -> None:
+        """Make the rows of these memories, which somebody will ask for."""
+        columns = {name: self.column(name, ids) for name in FIELDS}
+        for name in _MOMENTS:
+            columns[name] = [_moment(value) if value else None for value in columns[name]]
+        for name in _MEMBERS:
+            members = {value: _member(name, value) for value in frozenset(columns[name])}
+            columns[name] = [members[value] for value in columns[name]]
+        self._made |= zip(ids, map(RankingRow, *columns.values()), strict=True)
 
     def column(self, name: str, ids: Iterable[int]) -> list[Any]:
         """Return one field of each of these memories, as it is stored."""
@@ -105,8 +120,8 @@ class CandidateRows(Mapping[int, RankingRow]):
     def unapproved(self, ids: Sequence[int]) -> frozenset[int]:
         """Return those of these memories that came from outside and that nobody approved."""
         ranks, reviews = self.authority(ids), self.column("review", ids)
-        waits = (one for one, review in zip(ids, reviews, strict=True) if review != APPROVED)
-        return frozenset(one for one in waits if ranks[one] is Authority.OUTSIDE)
+        pairs = zip(ids, reviews, strict=True)
+        return frozenset([one for one, review in pairs if review != APPROVED and ranks[one] is Authority.OUTSIDE])
 
     def drop(self, kind: ObservationType) -> None:
         """Drop what is of one type."""
@@ -145,16 +160,9 @@ def _authority(said_by: str | None, source: str, trust: float | None) -> Authori
     return authority(speaker)
 
 
-def _made(stored: tuple[Any, ...]) -> RankingRow:
-    values = dict(zip(FIELDS, stored, strict=False))
-    values |= {name: _moment(values[name]) for name in _MOMENTS}
-    return RankingRow(**values | {name: _member(name, values[name]) for name in _MEMBERS})
-
-
-def _moment(stored: str | datetime | None) -> datetime | None:
-    if stored is None or isinstance(stored, datetime):
-        return stored
-    return datetime.fromisoformat(stored).replace(tzinfo=UTC)
+def _moment(stored: str | datetime) -> datetime:
+    """Return a moment as PostgreSQL gives it, or as SQLite has it in a text."""
+    return datetime.fromisoformat(f"{stored}+00:00") if isinstance(stored, str) else stored
 
 
 @lru_cache(maxsize=256)

@@ -188,7 +188,8 @@ def as_vector(blob: bytes) -> Vector:
 
 def nearest_first(cosines: Mapping[int, float], limit: int) -> dict[int, float]:
     """Return the `limit` memories with the largest cosines, the largest first."""
-    return dict(sorted(cosines.items(), key=lambda pair: (-pair[1], pair[0]))[:limit])
+    order = sorted(sorted(cosines), key=cosines.__getitem__, reverse=True)
+    return {one: cosines[one] for one in order[:limit]}
 
 
 def _compared(
