@@ -190,7 +190,8 @@ class Pool:
         while len(found) < limit and start < len(ids):
             some = ids[start : start + step]
             self._read(some, far)
-            found += [one for one in some if one in self.rows.ids]
+            read = self.rows.ids
+            found += [one for one in some if one in read]
             start, step = start + step, 2 * step
         return found[:limit]
 
@@ -224,7 +225,8 @@ class Pool:
 
     def unapproved(self, ids: Iterable[int]) -> int:
         """Return how many of these memories came from outside and wait for approval."""
-        return len(self.rows.unapproved([one for one in ids if one in self.rows.ids]))
+        read = self.rows.ids
+        return len(self.rows.unapproved([one for one in ids if one in read]))
 
     def _read(self, ids: Collection[int], far: Collection[int]) -> None:
         """Read what was not asked for yet, with what stands two places from the `far`."""

@@ -10,6 +10,7 @@ from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from recollect.app import App
+from recollect.domain.enums import Source
 from recollect.domain.fields import MAX_LIMIT
 from recollect.domain.origin import Authority
 from recollect.domain.requests import Query
@@ -34,6 +35,7 @@ else:
     from recollect.engines import arrays as np
 
 _WORD = re.compile(r"\w+")
+_NOTED = (Source.HOOK, Source.COMPRESSION)
 _FEATURED = 4_000  # characters: enough to see what kind of text it is
 _NAME_PART = 8  # characters
 _PROMISING = 40  # candidates whose texts are read for how close the words stand
@@ -44,7 +46,7 @@ _SUBSTRING = 0.9  # of a share that was found as whole words
 class Candidates:
     """What was found for a query: the ids of the candidates, in no order, and their signals, in columns.
 
-    `rows` has what ranking needs to know of each, and of its neighbours.
+    `rows` has what ranking needs to know of each.
     """
 
     ids: list[int]
@@ -71,7 +73,7 @@ class Candidates:
     @cached_property
     def drafts(self) -> frozenset[int]:
         """Return the candidates that a hook noted and nobody decided about."""
-        return frozenset([one for one in self.ids if self.rows[one].is_draft])
+        return frozenset([one for one in self.ids if self.rows[one].source in _NOTED and self.rows[one].is_draft])
 
     @property
     def vector(self) -> Vector | None:
@@ -90,13 +92,14 @@ def gather(app: App, query: Query, view: View) -> Candidates:
     found = search(app, parsed, view, limit, newest=least_score(query, view) == 0.0)
     core = [one for one in found.neighbours if one in found.core]
     first = [*core, *[two for one in core for two in found.neighbours[one]]]
-    compared = {one: None for one in first if one in found.rows.ids}
+    read = found.rows.ids
+    compared = {one: None for one in first if one in read}
     near = [_late_interaction(app, found, list(compared))]
     # By themselves, since only the best of those that are compared take part with several chunks.
-    near.append(_late_interaction(app, found, [one for one in found.rows.ids if one not in compared]))
+    near.append(_late_interaction(app, found, [one for one in read if one not in compared]))
     ids = list(found.neighbours)
-    found.rows.make(ids)
-    return Candidates(ids, _Measured(parsed, found, near).columns(), _query_signals(app, found), found, found.rows)
+    rows = found.rows.make(ids)
+    return Candidates(ids, _Measured(parsed, found, near).columns(), _query_signals(app, found), found, rows)
 
 
 def least_score(query: Query, view: View) -> float:
@@ -124,11 +127,18 @@ class _Measured:
         self._places = {one: place for place, one in enumerate(self._ids)}
         self._bm25 = _numbers(map(found.bm25.get, self._ids, repeat(0.0)))
         self._cosine, self._late, self._rare = self._near(near)
-        self._stems = _stems_of(found.terms, self._words)
         self._weights = np.fromiter(found.terms.weights.values(), np.float64, len(found.terms.weights))
-        self._held = np.array(
-            [stem in self._stems[one] for one in self._ids for stem in found.terms.weights], dtype=bool
-        ).reshape(len(self._ids), len(self._weights))
+        self._stems = _stems_of(found.terms, self._words.values())
+        numbers = {base: number for number, base in enumerate(found.terms.weights)}
+        of_query = {word: numbers[base] for word, base in self._stems.items() if base in numbers}
+        held = [
+            (place, of_query[word])
+            for place, words in enumerate(self._words.values())
+            for word in words
+            if word in of_query
+        ]
+        self._held = np.zeros((len(self._ids), len(self._weights)), dtype=bool)
+        self._held[tuple(zip(*held, strict=True))] = bool(held)
 
     def columns(self) -> SignalColumns:
         """Return the signals of the candidates."""
@@ -237,10 +247,8 @@ class _Measured:
         return _numbers(map(self._spelt_otherwise, self._ids[: self._count]))
 
     def _spelt_otherwise(self, one: int) -> float:
-        terms, stems, substring = self._found.terms, self._stems[one], self._found.substrings.get(one, 0.0)
-        if not terms.spellings and not substring:
-            return 0.0
-        words = self._words[one]
+        terms, words, substring = self._found.terms, self._words[one], self._found.substrings.get(one, 0.0)
+        stems = frozenset([self._stems[word] for word in self._stems.keys() & words])
         spelt = {stem(word): best_weight(spellings, words, stems) for word, spellings in terms.spellings.items()}
         share = sum(weight * (1.0 if word in stems else spelt.get(word, 0.0)) for word, weight in terms.weights.items())
         return max(share / terms.total, substring * _SUBSTRING)
@@ -259,14 +267,13 @@ def _lent(values: NDArray[Any], places: NDArray[np.intp]) -> NDArray[Any]:
     return found
 
 
-def _stems_of(terms: SearchTerms, words: Mapping[int, frozenset[str]]) -> dict[int, frozenset[str]]:
-    """Return which stems of the query, or of other spellings of it, each memory holds."""
+def _stems_of(terms: SearchTerms, words: Iterable[frozenset[str]]) -> dict[str, str]:
+    """Return of those words that have a stem of the query, or of other spellings of it, the stem."""
     spelt = (piece for spellings in terms.spellings.values() for one in spellings for piece in one.text.split())
     asked = terms.weights.keys() | set(map(stem, spelt))
     first = {one[:1] for one in asked if one}  # no stem begins otherwise than its word
-    every = [word for word in frozenset().union(*words.values()) if word[:1] in first]
-    telling = {word: base for word, base in zip(every, map(stem, every), strict=True) if base in asked}
-    return {one: frozenset([telling[word] for word in held if word in telling]) for one, held in words.items()}
+    every = [word for word in frozenset().union(*words) if word[:1] in first]
+    return {word: base for word, base in zip(every, map(stem, every), strict=True) if base in asked}
 
 
 def _query_signals(app: App, found: Found) -> QuerySignals:

@@ -94,15 +94,17 @@ class CandidateRows(Mapping[int, RankingRow]):
         """Return the ids."""
         return self._stored.keys()
 
-    def make(self, ids: Sequence[int]) -> None:
-        """Make the rows of these memories, which somebody will ask for."""
+    def make(self, ids: Sequence[int]) -> dict[int, RankingRow]:
+        """Make the rows of these memories."""
         columns = {name: self.column(name, ids) for name in FIELDS}
         for name in _MOMENTS:
-            columns[name] = [_moment(value) if value else None for value in columns[name]]
+            columns[name] = _moments(columns[name])
         for name in _MEMBERS:
             members = {value: _member(name, value) for value in frozenset(columns[name])}
             columns[name] = [members[value] for value in columns[name]]
-        self._made |= zip(ids, map(RankingRow, *columns.values()), strict=True)
+        made = dict(zip(ids, map(RankingRow, *columns.values()), strict=True))
+        self._made |= made
+        return made
 
     def column(self, name: str, ids: Iterable[int]) -> list[Any]:
         """Return one field of each of these memories, as it is stored."""
@@ -160,9 +162,11 @@ def _authority(said_by: str | None, source: str, trust: float | None) -> Authori
     return authority(speaker)
 
 
-def _moment(stored: str | datetime) -> datetime:
-    """Return a moment as PostgreSQL gives it, or as SQLite has it in a text."""
-    return datetime.fromisoformat(f"{stored}+00:00") if isinstance(stored, str) else stored
+def _moments(stored: Sequence[Any]) -> list[datetime | None]:
+    """Return moments as PostgreSQL gives them, or as SQLite has them in texts."""
+    texts = {value: f"{value}+00:00" for value in stored if value.__class__ is str}
+    read = dict(zip(texts, map(datetime.fromisoformat, texts.values()), strict=True))
+    return [read[value] if value in read else value for value in stored]  # noqa: SIM401
 
 
 @lru_cache(maxsize=256)

@@ -29,7 +29,7 @@ from recollect.store.sql.expressions import Listed, any_of
 from recollect.store.sql.statements import keep, once
 from recollect.store.sql.tables import held, memory, outbox, speaker, word
 from recollect.store.sql.tables import store_metadata as stamps
-from recollect.store.sql.visibility import HERE, LEVELS, SUMS_UP_SESSION, kept_as, values_of
+from recollect.store.sql.visibility import HERE, LEVELS, SUMS_UP_SESSION, keep_namespaces, kept_as, values_of
 
 _TEXT_SIZE: Final = table(
     "text_size", column("namespace_id"), column("sensitivity"), column("memories"), column("length")

@@ -10,9 +10,9 @@ everything that carries a label once for each memory it checks.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import (
     ColumnElement,
@@ -43,7 +43,7 @@ from recollect.domain.search import View
 from recollect.store.sql.column_types import AWAY, UtcDateTime
 from recollect.store.sql.dialect import WRITE
 from recollect.store.sql.expressions import Listed, any_of, folded, unindexed
-from recollect.store.sql.statements import once
+from recollect.store.sql.statements import keep, once
 from recollect.store.sql.tables import held, journal, label, memory, namespace
 
 _EQUAL = ("fact_type", "category", "type", "project", "session_id", "author", "source")
@@ -58,6 +58,8 @@ ENTITIES = tuple(f"entity_{one}" for one in EntityType)
 
 HERE, LEVELS = bindparam("here", type_=Listed()), bindparam("levels", type_=Listed())
 """In a statement that is built once: the numbers of the view's namespaces, and its levels of sensitivity."""
+_NUMBERS: Final = "namespaces"
+"""What a connection knows: the numbers of namespaces by their names."""
 _MINE = label.c.memory_id == memory.c.id
 _NOW = bindparam("now", type_=UtcDateTime)
 _NAMESPACES = select(namespace.c.name, namespace.c.id).where(
@@ -81,10 +83,21 @@ def namespace_ids(connection: Connection, names: Sequence[str]) -> dict[str, int
     A writer's connection does not: what it has made may be rolled back.
     """
     writes = connection.get_execution_options().get(WRITE, False)
-    known: dict[str, int] = {} if writes else connection.info.setdefault("namespaces", {})
-    if missing := [name for name in names if name not in known]:
-        known |= dict(map(tuple, connection.execute(_NAMESPACES, {"names": missing})))
+    known: dict[str, int] = {} if writes else connection.info.setdefault(_NUMBERS, {})
+    if not known.keys() >= frozenset(names):
+        found = once(connection, ("namespaces", tuple(names)), lambda: _numbers(connection, names))
+        known |= found
     return {name: known[name] for name in names if name in known}
+
+
+def keep_namespaces(connection: Connection, names: Sequence[str], found: Mapping[str, int]) -> None:
+    """Let `namespace_ids` return what another statement of a reader found of these names."""
+    connection.info.setdefault(_NUMBERS, {}).update(found)
+    keep(connection, ("namespaces", tuple(names)), found)
+
+
+def _numbers(connection: Connection, names: Sequence[str]) -> dict[str, int]:
+    return dict(map(tuple, connection.execute(_NAMESPACES, {"names": names})))
 
 
 def kept_as(kind: str, view: View) -> tuple[object, ...]:

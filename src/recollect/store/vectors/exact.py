@@ -260,8 +260,9 @@ class _Chunks:
         asked = {"ids": self.memories.tolist(), "places": later[ordinals > 0].tolist()}
         further = dict(map(tuple, connection.execute(_TOKENS, asked))) if asked["places"] else {}
         known = [
-            self.first[place] if at == 0 else further.get(key)
+            (self.first[place] if at == 0 else further.get(key)) or b""
             for place, at, key in zip(chosen.tolist(), ordinals.tolist(), later.tolist(), strict=True)
         ]
-        sound = [place for place, blob in enumerate(known) if blob and not len(blob) % whole]
-        return np.searchsorted(self.memories, owners[sound]), [known[place] or b"" for place in sound]
+        sizes = np.array(list(map(len, known)))
+        sound = np.flatnonzero((sizes > 0) & (sizes % whole == 0)).tolist()
+        return np.searchsorted(self.memories, owners[sound]), [known[place] for place in sound]
