@@ -13,7 +13,7 @@ from recollect.search import candidates
 from recollect.search.visibility import view_of
 from recollect.store.vectors import vector_search
 
-MOST = 20
+MOST = 8
 NOTES = [f"The {thing} keeps its settings in {place}." for thing in ("daemon", "index", "gate") for place in "abcdefgh"]
 
 
@@ -41,7 +41,7 @@ def statements(app: App, query: Query) -> list[str]:
 
 @pytest.mark.parametrize("filters", [{}, {"fact_type": "general"}])
 def test_a_recall_asks_the_database_a_few_times(notes: App, filters: dict[str, Any]) -> None:
-    """One recall is one read transaction of at most 20 statements, and a few more for what a limit above 10 adds."""
+    """One recall is one read transaction of at most eight statements, and a few more for what a limit above 10 adds."""
 
     def count(limit: int) -> int:
         return len(statements(notes, Query(query="Where does the daemon keep its settings?", limit=limit, **filters)))

@@ -122,7 +122,7 @@ def reading(app: App, query: Query, caller: Caller) -> Iterator[View]:
         if terms.weights and terms.covered < _ANSWERED:
             wait_for_model(app)
     with app.embedder.queries_first(), app.records.snapshot():
-        yield view_of(app, query, caller)
+        yield view_of(app, query, caller, existing=False)
 
 
 def wait_for_model(app: App) -> bool:
@@ -179,7 +179,8 @@ class Pool:
     """The rows that were read for one query: those of what was found, and of what stands beside it."""
 
     def __init__(self, app: App, view: View) -> None:
-        self.rows, self.view = app.records.candidates(view), view
+        self._app, self.view = app, view
+        self.rows = app.records.candidates(view)
         self._asked: set[int] = set()
         self._far: set[int] = set()
 
@@ -232,7 +233,7 @@ class Pool:
         """Read what was not asked for yet, with what stands two places from the `far`."""
         new = {one: None for one in ids if one not in self._asked} | {one: None for one in far if one not in self._far}
         if new:
-            self.rows.read(new, far)
+            self._app.records.read_candidates(self.rows, new, far)
             self._asked |= new.keys()
             self._far |= {*far}
 

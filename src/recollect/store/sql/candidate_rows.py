@@ -9,12 +9,11 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Text, bindparam, case, cast, func, select, type_coerce, union
+from sqlalchemy import BigInteger, Connection, Text, bindparam, case, cast, func, select, type_coerce, union
 
 from recollect.domain.enums import ObservationType
 from recollect.domain.origin import APPROVED, Authority, authority, before_stamps
 from recollect.domain.search import RankingRow, View
-from recollect.store.sql.database import Database
 from recollect.store.sql.expressions import Listed, any_of
 from recollect.store.sql.mapping import IDS
 from recollect.store.sql.tables import memory, memory_words, usage
@@ -60,8 +59,8 @@ _ROWS: Final = (
 class CandidateRows(Mapping[int, RankingRow]):
     """Rows by the ids of their memories; of one that is asked for a `RankingRow` is made."""
 
-    def __init__(self, database: Database, view: View) -> None:
-        self._database, self._view = database, view
+    def __init__(self, view: View) -> None:
+        self._view = view
         self._stored: dict[int, tuple[Any, ...]] = {}
         self._made: dict[int, RankingRow] = {}
 
@@ -83,11 +82,10 @@ class CandidateRows(Mapping[int, RankingRow]):
         """Return how many there are."""
         return len(self._stored)
 
-    def read(self, ids: Collection[int], far: Collection[int]) -> None:
+    def read(self, connection: Connection, ids: Collection[int], far: Collection[int]) -> None:
         """Read these memories and what stands beside them in their sessions, up to two places away from the `far`."""
-        with self._database.reading() as connection:
-            rows = run_visible(connection, _ROWS, self._view, ids=ids, far=far).all()
-            self._stored |= {row[0]: row for row in map(tuple, rows)}
+        rows = run_visible(connection, _ROWS, self._view, ids=ids, far=far).all()
+        self._stored |= {row[0]: row for row in map(tuple, rows)}
 
     @property
     def ids(self) -> Set[int]:

@@ -27,7 +27,7 @@ from recollect.domain.search import View
 from recollect.store.sql import store_metadata
 from recollect.store.sql.expressions import Listed, any_of
 from recollect.store.sql.statements import keep, once
-from recollect.store.sql.tables import held, memory, outbox, speaker, word
+from recollect.store.sql.tables import held, memory, namespace, outbox, speaker, word
 from recollect.store.sql.tables import store_metadata as stamps
 from recollect.store.sql.visibility import HERE, LEVELS, SUMS_UP_SESSION, keep_namespaces, kept_as, values_of
 
@@ -50,12 +50,13 @@ class QueryFacts:
 def query_facts(connection: Connection, words: Collection[str], names: Collection[str], view: View) -> QueryFacts:
     """Read what a view may know of these words, and of the speakers who have one of the folded `names`.
 
-    What the searches need of its namespaces besides is kept where they look for it.
+    The numbers of its namespaces, and what the searches need of these besides, are kept where they look for it.
     """
-    values = values_of(connection, view) | {"words": words, "names": names}
+    values = {"words": words, "names": names, "namespaces": view.namespaces, "levels": list(view.sensitivities)}
     found: dict[str, list[tuple[str, str, int]]] = defaultdict(list)
     for kind, name, value, number in connection.execute(_FACTS, values).all():
         found[kind].append((name, value, number))
+    keep_namespaces(connection, view.namespaces, {name: number for name, _, number in found["namespace"]})
     keep(connection, store_metadata.STAMPS, {name: value for name, value, _ in found["stamp"]})
     keep(connection, kept_as("size", view), sum(number or 0 for _, _, number in found["size"]))
     keep(connection, kept_as("of_session", view), [number for _, _, number in found["session"]])
@@ -98,32 +99,37 @@ def _fact(
 
 
 def _of_view(rows: Any) -> ColumnElement[bool]:
-    return any_of(rows.c.namespace_id, HERE) & any_of(rows.c.sensitivity, LEVELS)
+    return rows.c.namespace_id.in_(_here) & any_of(rows.c.sensitivity, LEVELS)
 
 
-_SIZES = select(func.sum(_TEXT_SIZE.c.memories), func.sum(_TEXT_SIZE.c.length)).where(_of_view(_TEXT_SIZE))
+_SIZES = select(func.sum(_TEXT_SIZE.c.memories), func.sum(_TEXT_SIZE.c.length)).where(
+    any_of(_TEXT_SIZE.c.namespace_id, HERE), any_of(_TEXT_SIZE.c.sensitivity, LEVELS)
+)
 _QUEUED = select(outbox.c.memory_id).where(outbox.c.embedded.is_(True), any_of(outbox.c.namespace_id, HERE))
+_named = any_of(namespace.c.name, bindparam("namespaces", type_=Listed()))
+_here = select(namespace.c.id).where(_named)
 _says = (memory.c.namespace_id == speaker.c.namespace_id) & (memory.c.speaker == speaker.c.name)
 _unembedded = (
     select(outbox.c.memory_id)
     .join(memory, memory.c.id == outbox.c.memory_id)
-    .where(outbox.c.embedded.is_(False), any_of(outbox.c.namespace_id, HERE), any_of(memory.c.sensitivity, LEVELS))
+    .where(outbox.c.embedded.is_(False), outbox.c.namespace_id.in_(_here), any_of(memory.c.sensitivity, LEVELS))
     .limit(1)
-    .subquery()
+    .subquery("waiting")
 )
 _FACTS = union_all(
     _fact("word", word.c.text, number=func.sum(word.c.uses))
     .where(_of_view(word), any_of(word.c.text, bindparam("words", type_=Listed())))
     .group_by(word.c.text),
     _fact("speaker", speaker.c.name)
-    .where(any_of(speaker.c.namespace_id, HERE), any_of(speaker.c.word, bindparam("names", type_=Listed())))
+    .where(speaker.c.namespace_id.in_(_here), any_of(speaker.c.word, bindparam("names", type_=Listed())))
     .where(exists().where(_says, any_of(memory.c.sensitivity, LEVELS)))
     .distinct(),
     _fact("size", number=func.sum(held.c.memories)).where(_of_view(held)),
     _fact("texts", number=func.sum(_TEXT_SIZE.c.memories)).where(_of_view(_TEXT_SIZE)),
     _fact("length", number=func.sum(_TEXT_SIZE.c.length)).where(_of_view(_TEXT_SIZE)),
-    _fact("session", number=memory.c.id).where(SUMS_UP_SESSION),
+    _fact("session", number=memory.c.id).where(memory.c.namespace_id.in_(_here), SUMS_UP_SESSION),
     _fact("stamp", stamps.c.name, stamps.c.value),
-    _fact("queued", number=outbox.c.memory_id).where(*_QUEUED.whereclause),
+    _fact("queued", number=outbox.c.memory_id).where(outbox.c.embedded.is_(True), outbox.c.namespace_id.in_(_here)),
+    _fact("namespace", namespace.c.name, number=namespace.c.id).where(_named),
     _fact("unembedded", number=_unembedded.c.memory_id),
 )

@@ -67,14 +67,13 @@ _NAMESPACES = select(namespace.c.name, namespace.c.id).where(
 )
 _SIZE = select(func.sum(held.c.memories)).where(any_of(held.c.namespace_id, HERE), any_of(held.c.sensitivity, LEVELS))
 SUMS_UP_SESSION = (
-    any_of(memory.c.namespace_id, HERE)
-    & memory.c.type.in_(sorted(OF_SESSION))
+    memory.c.type.in_(sorted(OF_SESSION))
     & any_of(unindexed(memory.c.sensitivity), LEVELS)
     & memory.c.deleted_at.is_(None)
     & memory.c.merged_into.is_(None)
 )
-"""Selects what sums up a session among all that a view's namespaces and levels let in."""
-_OF_SESSION = select(memory.c.id).where(SUMS_UP_SESSION)
+"""Selects what sums up a session among all that the levels of a view let in."""
+_OF_SESSION = select(memory.c.id).where(any_of(memory.c.namespace_id, HERE), SUMS_UP_SESSION)
 
 
 def namespace_ids(connection: Connection, names: Sequence[str]) -> dict[str, int]:
