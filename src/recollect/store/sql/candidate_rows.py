@@ -9,7 +9,19 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Final
 
-from sqlalchemy import BigInteger, Connection, Text, bindparam, case, cast, func, select, type_coerce, union
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Text,
+    bindparam,
+    case,
+    cast,
+    func,
+    select,
+    type_coerce,
+    union,
+)
 
 from recollect.domain.enums import ObservationType
 from recollect.domain.origin import APPROVED, Authority, authority, before_stamps
@@ -24,13 +36,17 @@ FIELDS: Final = tuple(field.name for field in fields(RankingRow))
 _PLACES: Final = {name: place for place, name in enumerate((*FIELDS, "namespace_id"))}
 _MOMENTS: Final = ("updated_at", "observed_at")
 _MEMBERS: Final = ("fact_type", "type", "source", "said_by")
-_COUNTED: Final = {
+_COUNTED: Final[dict[str, ColumnElement[Any]]] = {
     "accessed_count": func.coalesce(usage.c.accessed_count, 0),
     "recalled_count": func.coalesce(usage.c.recalled_count, 0),
     "words": func.coalesce(memory_words.c.words, ""),
 }
 # As the database has them: to make moments and members of those that nobody asks for costs more than to read them.
-_AS_STORED: Final = {name: type_coerce(memory.c[name], Text) for name in (*_MOMENTS, *_MEMBERS)}
+_COLUMNS: Final[dict[str, ColumnElement[Any]]] = {
+    **{name: memory.c[name] for name in FIELDS if name not in _COUNTED},
+    **{name: type_coerce(memory.c[name], Text) for name in (*_MOMENTS, *_MEMBERS)},
+    **_COUNTED,
+}
 _found, _beside = memory.alias("found"), memory.alias("beside")
 # The last position there can be, and one more, is no INTEGER.
 _reach = cast(case((any_of(_found.c.id, bindparam("far", type_=Listed())), 2), else_=1), BigInteger)
@@ -47,7 +63,7 @@ _EVERY: Final = union(
 )
 _ROWS: Final = (
     select(
-        *(_COUNTED[name] if name in _COUNTED else _AS_STORED.get(name, memory.c.get(name)) for name in FIELDS),
+        *(_COLUMNS[name] for name in FIELDS),
         memory.c.namespace_id,
     )
     .outerjoin_from(memory, memory_words, memory_words.c.memory_id == memory.c.id)
@@ -169,4 +185,5 @@ def _moments(stored: Sequence[Any]) -> list[datetime | None]:
 
 @lru_cache(maxsize=256)
 def _member(name: str, stored: str | None) -> Any:
-    return memory.c[name].type.process_result_value(stored, None)
+    kind: Any = memory.c[name].type
+    return kind.process_result_value(stored, None)

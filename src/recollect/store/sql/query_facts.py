@@ -93,9 +93,10 @@ def _fact(
     name: ColumnElement[str] = _EMPTY,
     value: ColumnElement[str] = _EMPTY,
     number: ColumnElement[Any] | int = 0,
-) -> Select[Any]:
+) -> Select[str, str, str, int]:
     """Select facts of one kind."""
-    return select(literal_column(f"'{kind}'"), name, value, cast(number, BigInteger))
+    of_kind: ColumnElement[str] = literal_column(f"'{kind}'")
+    return select(of_kind, name, value, cast(number, BigInteger))
 
 
 def _of_view(rows: Any) -> ColumnElement[bool]:
