@@ -105,4 +105,4 @@ class SignalColumns:
         before, after = (NeighbourSignals(*(value.pop(f"{side}_{name}") for name in _OF_SIDE)) for side in _SIDES)
         late, rare = (None if isnan(value[name]) else value[name] for name in ("late", "rare"))
         exact = {name: bool(value[name]) for name in ("speaker_named", "in_session")} | {"length": int(value["length"])}
-        return Signals(**{**value, "late": late, "rare": rare, **exact, "before": before, "after": after})  # type: ignore[arg-type]
+        return Signals(**{**value, "late": late, "rare": rare, **exact, "before": before, "after": after})

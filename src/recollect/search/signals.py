@@ -148,9 +148,9 @@ class _Measured:
         speakers = found.rows.column("speaker", self._ids[: self._count])
         asked = _numbers([questions(text[:_FEATURED]) if "?" in text else 0.0 for text in contents])
         near = np.zeros((self._count, 2))
-        proximity, holds = Proximity(found.terms.weights), self._held.any(axis=1).tolist()
+        proximity, holds = Proximity(found.terms.weights), frozenset(np.flatnonzero(self._held.any(axis=1)).tolist())
         for place in self._promising():
-            if holds[place]:
+            if place in holds:
                 near[place] = proximity.shares(contents[place])
         own = slice(self._count)
         return SignalColumns(

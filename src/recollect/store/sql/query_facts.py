@@ -100,7 +100,8 @@ def _fact(
 
 
 def _of_view(rows: Any) -> ColumnElement[bool]:
-    return rows.c.namespace_id.in_(_here) & any_of(rows.c.sensitivity, LEVELS)
+    mine: ColumnElement[bool] = rows.c.namespace_id.in_(_here) & any_of(rows.c.sensitivity, LEVELS)
+    return mine
 
 
 _SIZES = select(func.sum(_TEXT_SIZE.c.memories), func.sum(_TEXT_SIZE.c.length)).where(
