@@ -278,8 +278,7 @@ def search_terms(app: App, query: ParsedQuery, view: View) -> SearchTerms:
     A word is used wherever another form of it stands.
     """
     alike = {word: forms(word) for word in query.words}
-    joined = joined_words(query)
-    others = short_forms.other_forms(query.text)
+    joined, others = joined_words(query), short_forms.other_forms(query.text)
     pieces = {
         piece: (*forms(piece), plural(piece)) for found in others.values() for one in found for piece in one.split()
     }

@@ -36,6 +36,20 @@ _TEXT_SIZE: Final = table(
 )
 """How many texts a namespace holds at each level, and their length; the text index of every database keeps it."""
 _EMPTY: Final[ColumnElement[str]] = literal_column("''")
+_SIZES = select(func.sum(_TEXT_SIZE.c.memories), func.sum(_TEXT_SIZE.c.length)).where(
+    any_of(_TEXT_SIZE.c.namespace_id, HERE), any_of(_TEXT_SIZE.c.sensitivity, LEVELS)
+)
+_QUEUED = select(outbox.c.memory_id).where(outbox.c.embedded.is_(True), any_of(outbox.c.namespace_id, HERE))
+_named = any_of(namespace.c.name, bindparam("namespaces", type_=Listed()))
+_here = select(namespace.c.id).where(_named)
+_says = (memory.c.namespace_id == speaker.c.namespace_id) & (memory.c.speaker == speaker.c.name)
+_unembedded = (
+    select(outbox.c.memory_id)
+    .join(memory, memory.c.id == outbox.c.memory_id)
+    .where(outbox.c.embedded.is_(False), outbox.c.namespace_id.in_(_here), any_of(memory.c.sensitivity, LEVELS))
+    .limit(1)
+    .subquery("waiting")
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,20 +118,6 @@ def _of_view(rows: Any) -> ColumnElement[bool]:
     return mine
 
 
-_SIZES = select(func.sum(_TEXT_SIZE.c.memories), func.sum(_TEXT_SIZE.c.length)).where(
-    any_of(_TEXT_SIZE.c.namespace_id, HERE), any_of(_TEXT_SIZE.c.sensitivity, LEVELS)
-)
-_QUEUED = select(outbox.c.memory_id).where(outbox.c.embedded.is_(True), any_of(outbox.c.namespace_id, HERE))
-_named = any_of(namespace.c.name, bindparam("namespaces", type_=Listed()))
-_here = select(namespace.c.id).where(_named)
-_says = (memory.c.namespace_id == speaker.c.namespace_id) & (memory.c.speaker == speaker.c.name)
-_unembedded = (
-    select(outbox.c.memory_id)
-    .join(memory, memory.c.id == outbox.c.memory_id)
-    .where(outbox.c.embedded.is_(False), outbox.c.namespace_id.in_(_here), any_of(memory.c.sensitivity, LEVELS))
-    .limit(1)
-    .subquery("waiting")
-)
 _FACTS = union_all(
     _fact("word", word.c.text, number=func.sum(word.c.uses))
     .where(_of_view(word), any_of(word.c.text, bindparam("words", type_=Listed())))

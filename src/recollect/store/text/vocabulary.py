@@ -5,6 +5,7 @@ A text index adds what each database searches in its own way.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
@@ -31,7 +32,7 @@ _FREQUENCIES = (
 )
 
 
-class SqlVocabulary:
+class SqlVocabulary(ABC):
     """The part of a text index that only reads and rebuilds the tables of words."""
 
     def __init__(self, database: Database) -> None:
@@ -79,12 +80,13 @@ class SqlVocabulary:
             insert_all(connection, word, rows)
             self._rebuild_index(connection)
 
+    @abstractmethod
     def _holders(self, connection: Connection, terms: Sequence[Term], view: View) -> Iterable[Holders]:
         """Return what of the view's namespaces and levels holds each distinct term."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _rebuild_index(self, connection: Connection) -> None:
-        """Build again what the database searches beside the tables of words; nothing, unless a text index says so."""
+        """Build again what the database searches beside the tables of words."""
 
     def _rewrite_words(self, worded: Callable[[Memory], tuple[str, frozenset[str]]]) -> None:
         """Give every memory its keywords and words anew, in short steps so that writers get by."""
