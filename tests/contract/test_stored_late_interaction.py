@@ -14,13 +14,13 @@ from sqlalchemy import text
 
 from callers import ADA
 from entries import DIMENSIONS, direction, make_entry
+from nearness import LateInteraction, by_memory
 from recollect import App, Draft, remember
 from recollect.engines.chunks import Chunk
 from recollect.engines.late_interaction import pack, similarity
 from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.records import Records
 from recollect.store.vectors.chroma import ChromaIndex
-from recollect.store.vectors.exact import LateInteraction
 from recollect.store.vectors.vector_search import VectorSearch
 from stores import lay
 
@@ -51,6 +51,12 @@ class Shelf:
             memory_id = transaction.memories.insert(replace(make_entry(name), chunks=made))
         self.chunks[memory_id] = list(chunks)
         return memory_id
+
+    def late_interaction(
+        self, vector: Any, tokens: Any, weights: Sequence[float], ids: Sequence[int]
+    ) -> dict[int, LateInteraction]:
+        """Return how near each of these memories is to a query."""
+        return by_memory(self.vectors.late_interaction(vector, tokens, weights, ids))
 
     def nearest(self, vector: Any, ids: Sequence[int]) -> list[int]:
         """Return `ids` by the cosine of their best chunk, the nearest first."""
@@ -97,7 +103,7 @@ def test_late_interaction_is_what_counting_by_hand_gives(shelf: Shelf) -> None:
         for number in range(40)
     ]
     vector, tokens, weights = direction("asked"), rows("asked"), [0.7, 0.1, 0.1, 0.1]
-    found = shelf.vectors.late_interaction(vector, tokens, weights, ids[5:])
+    found = shelf.late_interaction(vector, tokens, weights, ids[5:])
     order = shelf.nearest(vector, ids[5:])
     most = {one: 4 if place < 20 else 2 for place, one in enumerate(order)}
     assert same(found, {one: shelf.expected(vector, tokens, weights, one, most[one]) for one in ids[5:]})
@@ -109,7 +115,7 @@ def test_of_memories_that_are_far_one_chunk_takes_part(shelf: Shelf) -> None:
     vector, tokens = direction("asked"), rows("asked")
     ids = [shelf.add(f"near {number}", [(vector, rows(f"near {number}"))]) for number in range(60)]
     far = shelf.add("far", [(direction("a"), rows("a")), (-vector, tokens)])
-    found = shelf.vectors.late_interaction(vector, tokens, EVEN, [*ids, far])
+    found = shelf.late_interaction(vector, tokens, EVEN, [*ids, far])
     assert same({far: found[far]}, {far: shelf.expected(vector, tokens, EVEN, far, most=1)})
 
 
@@ -119,9 +125,9 @@ def test_only_the_eight_nearest_chunks_take_part(shelf: Shelf) -> None:
     near = [(vector, rows(f"other {number}")) for number in range(8)]
     short = shelf.add("short", near)
     long_one = shelf.add("long", [(-vector, tokens), *near])
-    found = shelf.vectors.late_interaction(vector, tokens, EVEN, [short, long_one])
+    found = shelf.late_interaction(vector, tokens, EVEN, [short, long_one])
     assert found[long_one] == found[short]
-    only = shelf.vectors.late_interaction(-vector, tokens, EVEN, [long_one])[long_one]
+    only = shelf.late_interaction(-vector, tokens, EVEN, [long_one])[long_one]
     assert only.late is not None
     assert only.late > (found[short].late or 0) + 0.2
 
@@ -132,7 +138,7 @@ def test_tokens_that_are_not_stored_are_no_evidence(shelf: Shelf) -> None:
     bare = shelf.add("bare", [(direction("a"), None), (direction("b"), None)])
     half = shelf.add("half", [(direction("a"), None), (direction("b"), rows("b"))])
     nothing = shelf.add("nothing", [])
-    found = shelf.vectors.late_interaction(vector, tokens, EVEN, [bare, half, nothing, 10**6])
+    found = shelf.late_interaction(vector, tokens, EVEN, [bare, half, nothing, 10**6])
     assert same(found, {one: shelf.expected(vector, tokens, EVEN, one) for one in (bare, half)})
     assert (found[bare].late, found[bare].rare) == (None, None)
     assert found[half].late is not None
@@ -142,10 +148,10 @@ def test_a_query_without_tokens_has_cosines_alone(shelf: Shelf) -> None:
     """Where no word of a query tells anything, there is no late interaction; without memories there is nothing."""
     one = shelf.add("one", [(direction("a"), rows("a"))])
     vector = direction("asked")
-    assert shelf.vectors.late_interaction(vector, rows("asked")[:0], [], [one]) == {
+    assert shelf.late_interaction(vector, rows("asked")[:0], [], [one]) == {
         one: LateInteraction(pytest.approx(float(direction("a") @ vector), abs=1e-6), None, None)
     }
-    assert shelf.vectors.late_interaction(vector, rows("asked"), EVEN, []) == {}
+    assert shelf.late_interaction(vector, rows("asked"), EVEN, []) == {}
 
 
 @pytest.mark.full
@@ -157,7 +163,7 @@ def test_many_memories_are_read_in_batches(shelf: Shelf) -> None:
             transaction.memories.insert(replace(make_entry(f"m{number}"), chunks=chunks))
     with shelf.database.reading() as connection:
         ids = list(connection.execute(text("SELECT id FROM memory")).scalars())
-    found = shelf.vectors.late_interaction(direction("7"), rows("7"), EVEN, ids)
+    found = shelf.late_interaction(direction("7"), rows("7"), EVEN, ids)
     assert len(found) == 1_100
     assert max(found, key=lambda one: found[one].late or 0) == ids[7]
     assert all(one.late is not None for one in found.values())
@@ -173,7 +179,7 @@ def test_pairs_do_not_walk_the_table(tmp_path: Path, migrated: Path, clock: Any)
     with database.reading() as connection:
         raw: Any = connection.connection.dbapi_connection
         raw.set_trace_callback(asked.append)
-        shelf.vectors.late_interaction(direction("a"), rows("a"), EVEN, ids)
+        shelf.late_interaction(direction("a"), rows("a"), EVEN, ids)
         raw.set_trace_callback(None)
         selects = [one for one in asked if one.startswith("SELECT") and "FROM vector" in one]
         plans = [str(connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {one}").all()) for one in selects]
@@ -209,7 +215,7 @@ def test_what_is_remembered_is_compared_word_by_word(app: App) -> None:
     asked = app.embedder.read(["Where is the lighthouse key?"], "query")[0]
     stored = app.embedder.read([content])[0]
     weights = [1 / len(asked.tokens)] * len(asked.tokens)
-    found = app.vectors.late_interaction(asked.vector, asked.tokens, weights, [one, other])
+    found = by_memory(app.vectors.late_interaction(asked.vector, asked.tokens, weights, [one, other]))
     floats = float((asked.tokens @ stored.tokens.T).max(axis=1).mean())
     assert found[one].cosine == pytest.approx(float(asked.vector @ stored.vector), abs=1e-5)
     assert found[one].late == pytest.approx(found[one].rare, abs=1e-5)

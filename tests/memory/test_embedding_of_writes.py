@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from callers import ADA
+from nearness import by_memory
 from recollect import App, Draft, reindex, remember
 from recollect.engines.chunks import chunks_of
 from recollect.engines.embedder import Embedder, TokenEmbeddings
@@ -94,8 +95,8 @@ def test_reindexing_stores_the_tokens_again(app: App) -> None:
     one = int(remember(app, Draft(content=" ".join(SENTENCES[:30])), ADA).id)
     asked = app.embedder.read(["Which ship left harbour 5?"], "query")[0]
     weights = [1 / len(asked.tokens)] * len(asked.tokens)
-    before = app.vectors.late_interaction(asked.vector, asked.tokens, weights, [one])[one]
+    before = by_memory(app.vectors.late_interaction(asked.vector, asked.tokens, weights, [one]))[one]
     assert reindex(app) == 1
-    after = app.vectors.late_interaction(asked.vector, asked.tokens, weights, [one])[one]
+    after = by_memory(app.vectors.late_interaction(asked.vector, asked.tokens, weights, [one]))[one]
     assert (after.cosine, after.late) == pytest.approx((before.cosine, before.late), abs=1e-5)
     assert after.late is not None

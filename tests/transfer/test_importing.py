@@ -103,7 +103,9 @@ def test_a_changed_file_updates_its_memories(app: App, bring: Importing) -> None
     assert after[1].content == "# Deploying\n\nMondays too."
     (best, *_) = recall(app, Query(query="do we ship on Mondays?"), ADA).hits
     assert best.memory == after[1]
-    (row,) = app.records.ranking_rows([after[1].id], View(namespaces=ADA.namespaces(), now=app.clock()))
+    rows = app.records.candidates(View(namespaces=ADA.namespaces(), now=app.clock()))
+    app.records.read_candidates(rows, [after[1].id], ())
+    row = rows[after[1].id]
     assert "mondays" in row.words
     assert "friday" not in row.words
 

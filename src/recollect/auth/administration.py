@@ -108,7 +108,7 @@ def enable_user(app: App, request: ChangeUser, principal: Principal) -> Done:
 
 def link_user(app: App, request: LinkUser, principal: Principal) -> Done:
     """Let a person of the identity provider sign in as a user who is here, in place of whom they were before."""
-    _require(principal)
+    _require_admin(principal)
     with app.accounts.changing(principal.user) as writing:
         _require_user(writing, request.user)
         writing.link(request.user, request.issuer, request.subject)

@@ -7,5 +7,6 @@ from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    """Return a name of NumPy."""
-    return getattr(import_module("numpy"), name)
+    """Return a name of NumPy, which is a name of this module from then on."""
+    found = globals()[name] = getattr(import_module("numpy"), name)
+    return found

@@ -52,7 +52,7 @@ def similarity(query: Matrix, packed: Sequence[bytes]) -> Matrix:
     for first in range(0, len(signs), _BLOCK):
         total = near[first : first + _BLOCK]
         _look_up(tables, signs[first : first + _BLOCK], total)
-    starts = np.cumsum([0, *(len(vectors) // len(tables) for vectors in packed[:-1])])
+    starts = np.cumsum([0, *map(len, packed[:-1])]) // len(tables)
     best: Matrix = np.maximum.reduceat(near, starts, axis=0)
     return best
 
@@ -75,5 +75,5 @@ def _look_up(tables: NDArray[np.float32], signs: NDArray[np.uint8], total: Matri
     added = np.empty_like(total)
     total[:] = 0
     for table, values in zip(tables, places, strict=True):
-        np.take(table, values, axis=0, out=added, mode="clip")  # any other mode copies `out` first
+        table.take(values, axis=0, out=added, mode="clip")  # any other mode copies `out` first
         total += added

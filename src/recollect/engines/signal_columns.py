@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Final
+from math import isnan
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from recollect.domain.search import NeighbourSignals, Signals
 
@@ -19,6 +21,24 @@ else:
 _SIDES: Final = ("before", "after")
 _OF_SIDE: Final = tuple(one.name for one in fields(NeighbourSignals))
 _OWN: Final = tuple(one.name for one in fields(Signals) if one.name not in _SIDES)
+
+
+class LateInteraction(NamedTuple):
+    """How near memories are, each column float64[n]: the cosines and late interactions (about -1–1) of best chunks.
+
+    `late` counts every query token alike, `rare` by the weight that it has; both are NaN where the memory's tokens are
+    not stored yet.
+    """
+
+    ids: list[int]
+    cosine: Numbers
+    late: Numbers
+    rare: Numbers
+
+    @classmethod
+    def none(cls) -> LateInteraction:
+        """Return the columns of no memory."""
+        return cls([], np.zeros(0), np.zeros(0), np.zeros(0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +84,12 @@ class SignalColumns:
         return cls(**own, **beside)
 
     @property
+    def _every(self) -> tuple[Numbers, ...]:
+        """Return all columns, in the order of the fields."""
+        found: tuple[Numbers, ...] = attrgetter(*self.__slots__)(self)
+        return found
+
+    @property
     def held(self) -> Numbers:
         """Return the share (0–1) of the query that each candidate holds, other spellings included."""
         return np.maximum(self.coverage, self.fuzzy)
@@ -71,12 +97,12 @@ class SignalColumns:
     def at(self, places: Sequence[int]) -> SignalColumns:
         """Return the columns of the candidates at these places."""
         chosen = np.asarray(places, dtype=np.intp)
-        return SignalColumns(**{one.name: getattr(self, one.name)[chosen] for one in fields(self)})
+        return SignalColumns(*(column[chosen] for column in self._every))
 
     def signals(self, place: int) -> Signals:
         """Return the signals of the candidate at a place."""
-        value = {one.name: float(getattr(self, one.name)[place]) for one in fields(self)}
+        value = dict(zip(self.__slots__, np.array([column[place] for column in self._every]).tolist(), strict=True))
         before, after = (NeighbourSignals(*(value.pop(f"{side}_{name}") for name in _OF_SIDE)) for side in _SIDES)
-        late, rare = (None if np.isnan(value[name]) else value[name] for name in ("late", "rare"))
+        late, rare = (None if isnan(value[name]) else value[name] for name in ("late", "rare"))
         exact = {name: bool(value[name]) for name in ("speaker_named", "in_session")} | {"length": int(value["length"])}
-        return Signals(**{**value, "late": late, "rare": rare, **exact, "before": before, "after": after})  # type: ignore[arg-type]
+        return Signals(**{**value, "late": late, "rare": rare, **exact, "before": before, "after": after})

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import accumulate
+from functools import partial
+from itertools import accumulate, repeat
 from typing import TYPE_CHECKING
 
 from recollect.app import App
 from recollect.domain.enums import ObservationType
 from recollect.domain.requests import Caller, Query
-from recollect.domain.search import RankingRow, View
+from recollect.domain.search import View
 from recollect.errors import ModelMismatch, ModelUnusable
 from recollect.search.parse import ParsedQuery, Phrase, parse
 from recollect.search.spelling import expansions, joined_words, short_form_expansions
@@ -28,7 +29,12 @@ from recollect.text.terms import forms, stem
 from recollect.text.writing_systems import certainty, is_dense, is_latin
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from recollect.engines.embedder import TokenEmbeddings
+    from recollect.store.sql.candidate_rows import CandidateRows
+else:
+    from recollect.engines import arrays as np
 
 FIRST = 10
 """The best so many are chosen from the same candidates, whatever the limit."""
@@ -59,11 +65,14 @@ class SearchTerms:
     `known` are the stems that some memory holds. `partial` may be stored as a part of something longer: compounds of
     words that are not all stored, and unknown words of languages that write them without spaces. `corrections` are
     sure spellings: as the query has it, and as it is stored. `size` is how many memories the view's namespaces hold.
+    `speakers` are those whom the query names; `unembedded` says whether memories wait for the model.
     """
 
     terms: tuple[Term, ...]
     weights: dict[str, float]
     known: frozenset[str]
+    speakers: frozenset[str]
+    unembedded: bool
     spellings: dict[str, tuple[Term, ...]]
     partial: tuple[Phrase, ...]
     corrections: tuple[tuple[str, str], ...]
@@ -95,7 +104,7 @@ class Found:
     substrings: dict[int, float]
     text: str
     embedding: TokenEmbeddings | None
-    rows: dict[int, RankingRow]
+    rows: CandidateRows
     neighbours: dict[int, tuple[int, ...]]
     core: frozenset[int]
     notes: tuple[str, ...]
@@ -113,7 +122,7 @@ def reading(app: App, query: Query, caller: Caller) -> Iterator[View]:
         if terms.weights and terms.covered < _ANSWERED:
             wait_for_model(app)
     with app.embedder.queries_first(), app.records.snapshot():
-        yield view_of(app, query, caller)
+        yield view_of(app, query, caller, existing=False)
 
 
 def wait_for_model(app: App) -> bool:
@@ -133,77 +142,135 @@ def search(app: App, query: ParsedQuery, view: View, limit: int, *, newest: bool
 
     What could not be searched is said in the notes; it is never an error.
     """
-    terms = search_terms(app, query, view)
-    bm25 = app.text.search(terms.terms, view, _DEEP) if terms.terms else {}
+    terms, pool = search_terms(app, query, view), Pool(app, view)
+    bm25 = _by_words(app, terms, view)
     substrings = _substrings(app, terms, view, _CORE)
-    speakers = named_speakers(query.name_words, app.records.speakers(view, query.name_words))
-    text, embedding, note = _embedded(app, query, terms, speakers, bm25, view)
-    near = app.vectors.nearest(embedding.vector, view, _CORE) if embedding else {}
-    farthest = min(near.values(), default=0.0)
-    scores = {
-        one: saturated(bm25.get(one, 0.0)) + max(near.get(one, farthest), 0.0)
-        for one in dict.fromkeys([*_best(bm25, _CORE), *near, *substrings])
-    }
+    text, embedding, note = _embedded(app, query, terms, list(bm25)[:_TRANSCRIPTS], view)
+    near = app.vectors.nearest(embedding.vector, view, _CORE, partial(pool.seen, bm25)) if embedding else {}
+    words = pool.first(list(bm25), _CORE)
+    if len(words) < _CORE and len(bm25) == _DEEP:  # most of what holds the words is hidden
+        bm25 = app.text.search(terms.terms, view, _DEEP)
+        words = pool.first(list(bm25), _CORE)
+    scores = _scores(bm25, near, dict.fromkeys([*words, *near, *substrings]))
     if newest and len(scores) < FIRST:
         scores = dict.fromkeys(app.records.newest(view, _CORE), 0.0) | scores
-    further = _further(app, scores, bm25, embedding, view, limit, newest=newest) if limit > FIRST else []
-    rows, neighbours, core = _with_neighbours(app, scores, further, view)
-    if len(scores) >= _CORE and 2 * sum(rows[one].unapproved for one in scores if one in rows) > len(scores):
+    further = _further(app, pool, scores, bm25, embedding, limit, newest=newest) if limit > FIRST else []
+    neighbours, core = pool.with_neighbours(scores, further)
+    if len(scores) >= _CORE and 2 * pool.unapproved(scores) > len(scores):
         told = view.model_copy(update={"told": True})  # of which what comes from outside may have crowded out some
-        words = app.text.search(terms.terms, told, _CORE) if terms.terms else {}
+        held = app.text.search(terms.terms, told, _CORE) if terms.terms else {}
         nearest = app.vectors.nearest(embedding.vector, told, _CORE) if embedding else {}
-        bm25, scores = bm25 | words, dict.fromkeys([*words, *nearest], 0.0) | scores
-        rows, neighbours, core = _with_neighbours(app, scores, further, view)
+        bm25, scores = bm25 | held, dict.fromkeys([*held, *nearest], 0.0) | scores
+        neighbours, core = pool.with_neighbours(scores, further)
     return Found(
         terms=terms,
         bm25=bm25,
-        speakers=speakers,
+        speakers=terms.speakers,
         substrings=substrings,
         text=text,
         embedding=embedding,
-        rows=rows,
+        rows=pool.rows,
         neighbours=neighbours,
         core=core,
         notes=tuple(filter(None, (_corrected(terms), note))),
     )
 
 
+class Pool:
+    """The rows that were read for one query: those of what was found, and of what stands beside it."""
+
+    def __init__(self, app: App, view: View) -> None:
+        self._app, self.view = app, view
+        self.rows = app.records.candidates(view)
+        self._asked: set[int] = set()
+        self._far: set[int] = set()
+
+    def first(self, ids: Sequence[int], limit: int, far: Collection[int] = ()) -> list[int]:
+        """Return the first of these memories that the view may see, at most `limit`; read on until there are enough."""
+        found: list[int] = []
+        start, step = 0, limit
+        while len(found) < limit and start < len(ids):
+            some = ids[start : start + step]
+            self._read(some, far)
+            read = self.rows.ids
+            found += [one for one in some if one in read]
+            start, step = start + step, 2 * step
+        return found[:limit]
+
+    def seen(self, bm25: Mapping[int, float], near: Mapping[int, float]) -> frozenset[int]:
+        """Return the nearest that the view may see; what is best by words is read along with them."""
+        words, nearest = list(bm25)[:_CORE], list(near)
+        best = _best(_scores(bm25, near, dict.fromkeys([*words, *nearest[:_CORE]])), _EXPANDED)
+        self._read([*words, *nearest[:_CORE]], best)
+        return frozenset(self.first(nearest, _CORE))
+
+    def with_neighbours(
+        self, scores: Mapping[int, float], further: Sequence[int]
+    ) -> tuple[dict[int, tuple[int, ...]], frozenset[int]]:
+        """Return the neighbours of what was found and of what stands beside the best of `scores`.
+
+        Return also which of these depend on `scores` alone. Other rows go.
+        """
+        best = _best(scores, _EXPANDED)
+        self._read([*scores, *further], best)
+        neighbours = self.rows.neighbours([*scores, *further])
+        beside = [two for one in best if one in neighbours for two in neighbours[one] if two not in scores]
+        neighbours |= self.rows.neighbours(beside)
+        found = dict.fromkeys([*scores, *beside, *further])
+        # What a checkpoint says, the memories that it quotes say themselves.
+        if self.view.type is not ObservationType.CHECKPOINT:
+            self.rows.drop(ObservationType.CHECKPOINT)
+        ids = self.rows.ids
+        kept = {one: neighbours[one] if one in neighbours else () for one in found if one in ids}  # noqa: SIM401
+        self.rows.keep([*kept, *[two for beside in kept.values() for two in beside if two in ids]])
+        return kept, frozenset(scores) | frozenset(beside)
+
+    def unapproved(self, ids: Iterable[int]) -> int:
+        """Return how many of these memories came from outside and wait for approval."""
+        read = self.rows.ids
+        return len(self.rows.unapproved([one for one in ids if one in read]))
+
+    def _read(self, ids: Collection[int], far: Collection[int]) -> None:
+        """Read what was not asked for yet, with what stands two places from the `far`."""
+        new = {one: None for one in ids if one not in self._asked} | {one: None for one in far if one not in self._far}
+        if new:
+            self._app.records.read_candidates(self.rows, new, far)
+            self._asked |= new.keys()
+            self._far |= {*far}
+
+
+def _by_words(app: App, terms: SearchTerms, view: View) -> dict[int, float]:
+    """Return the bm25 of what holds the words best; few of many pass a filter, so those are looked for."""
+    if not terms.terms:
+        return {}
+    return (app.text.search if view.filtered else app.text.ranked)(terms.terms, view, _DEEP)
+
+
+def _scores(bm25: Mapping[int, float], near: Mapping[int, float], ids: Iterable[int]) -> dict[int, float]:
+    """Return how promising each memory is by its words and its nearness."""
+    known = list(ids)
+    words = np.array(list(map(bm25.get, known, repeat(0.0))))
+    cosines = np.array(list(map(near.get, known, repeat(min(near.values(), default=0.0)))))
+    return dict(zip(known, (saturated(words) + np.maximum(cosines, 0.0)).tolist(), strict=True))
+
+
 def _further(
     app: App,
+    pool: Pool,
     scores: Mapping[int, float],
     bm25: Mapping[int, float],
     embedding: TokenEmbeddings | None,
-    view: View,
     limit: int,
     *,
     newest: bool,
 ) -> list[int]:
     """Return what a limit above `FIRST` asks for besides, by a query of its own: an approximate index varies."""
     fetch = limit * _OVERFETCH
-    near = app.vectors.nearest(embedding.vector, view, fetch) if embedding else {}
-    found = [one for one in dict.fromkeys([*_best(bm25, fetch), *near]) if one not in scores]
+    near = app.vectors.nearest(embedding.vector, pool.view, fetch) if embedding else {}
+    found = [one for one in dict.fromkeys([*pool.first(list(bm25), fetch), *near]) if one not in scores]
     if newest and len(scores) + len(found) < limit:
-        found = list(dict.fromkeys([*found, *app.records.newest(view, fetch)]))
+        found = list(dict.fromkeys([*found, *app.records.newest(pool.view, fetch)]))
     return found
-
-
-def _with_neighbours(
-    app: App, scores: Mapping[int, float], further: Sequence[int], view: View
-) -> tuple[dict[int, RankingRow], dict[int, tuple[int, ...]], frozenset[int]]:
-    """Read the neighbours of what was found and of what stands beside the best of `scores`, and the rows of all these.
-
-    Return also which of these depend on `scores` alone.
-    """
-    neighbours = app.records.neighbours([*scores, *further], view)
-    best = (neighbours.get(one, ()) for one in _best(scores, _EXPANDED))
-    if beside := dict.fromkeys(two for pair in best for two in pair if two not in scores):
-        neighbours |= app.records.neighbours(beside, view)
-    found = dict.fromkeys([*scores, *beside, *further])
-    ids = dict.fromkeys([*found, *(two for pair in neighbours.values() for two in pair)])
-    every = app.records.ranking_rows(ids, view)
-    # What a checkpoint says, the memories that it quotes say themselves.
-    rows = {one.id: one for one in every if one.type is not ObservationType.CHECKPOINT or one.type is view.type}
-    return rows, {one: neighbours.get(one, ()) for one in found if one in rows}, frozenset(scores) | frozenset(beside)
 
 
 def search_terms(app: App, query: ParsedQuery, view: View) -> SearchTerms:
@@ -211,15 +278,14 @@ def search_terms(app: App, query: ParsedQuery, view: View) -> SearchTerms:
 
     A word is used wherever another form of it stands.
     """
-    size = app.text.size(view)
     alike = {word: forms(word) for word in query.words}
-    joined = joined_words(query)
-    others = short_forms.other_forms(query.text)
+    joined, others = joined_words(query), short_forms.other_forms(query.text)
     pieces = {
         piece: (*forms(piece), plural(piece)) for found in others.values() for one in found for piece in one.split()
     }
     asked = [*joined, *(one for found in (*alike.values(), *pieces.values()) for one in found)]
-    stored = app.text.frequencies(asked, view)
+    facts = app.records.query_facts(asked, query.name_words, view)
+    size, stored = app.text.size(view), facts.uses
     uses = {word: count for word, found in alike.items() if (count := sum(stored.get(one, 0) for one in found))}
     held = {piece: sum(stored.get(one, 0) for one in found) for piece, found in pieces.items()}
     shortened = short_form_expansions(query, others, held)
@@ -248,6 +314,8 @@ def search_terms(app: App, query: ParsedQuery, view: View) -> SearchTerms:
         terms=tuple(dict.fromkeys(terms)),
         weights=weights,
         known=frozenset(stem(word) for word in rare if word in uses),
+        speakers=named_speakers(query.name_words, facts.speakers),
+        unembedded=facts.unembedded,
         spellings={word: one.spellings for one in reversed((*shortened, *expanded)) for word in one.words},
         size=size,
         partial=tuple({one.text: one for one in partial}.values()),
@@ -272,7 +340,7 @@ def _seen(app: App, term: Term, view: View) -> bool:
 
 
 def _best(scores: Mapping[int, float], most: int) -> list[int]:
-    return sorted(scores, key=lambda one: (-scores[one], one))[:most]
+    return sorted(sorted(scores), key=scores.__getitem__, reverse=True)[:most]
 
 
 def _substrings(app: App, terms: SearchTerms, view: View, limit: int) -> dict[int, float]:
@@ -291,7 +359,7 @@ def _corrected(terms: SearchTerms) -> str:
 
 
 def _embedded(
-    app: App, query: ParsedQuery, terms: SearchTerms, speakers: frozenset[str], bm25: Mapping[int, float], view: View
+    app: App, query: ParsedQuery, terms: SearchTerms, best: Sequence[int], view: View
 ) -> tuple[str, TokenEmbeddings | None, str]:
     """Embed the query with its spelling corrected and without the names of speakers, which would drown its topic.
 
@@ -301,17 +369,17 @@ def _embedded(
         return query.text, None, ""
     if why := _unsearchable(app, query) or _unanswered(app, view):
         return query.text, None, f"Vector search skipped: {why}"
-    transcripts = app.records.contents(_best(bm25, _TRANSCRIPTS), view).values() if query.name_words else ()
+    transcripts = app.records.contents(best, view).values() if query.name_words and best else ()
     speaking = named_speakers(query.name_words, {name for one in transcripts for name in transcript_speakers(one)})
-    text = without_names(query.model_text, speakers | speaking)
+    text = without_names(query.model_text, terms.speakers | speaking)
     for written, meant in terms.corrections:
         text = re.sub(rf"(?<!\w){re.escape(written)}(?!\w)", meant, text, flags=re.IGNORECASE)
     try:
         embedding = app.embedder.read([text], "query")[0]
     except (ModelUnusable, ModelMismatch) as error:  # a server that embeds for us is away
         return text, None, f"Vector search skipped: {error}"
-    waits = app.records.embeddings.unembedded(1, view)
-    return text, embedding, "Some memories have no embeddings yet." if waits else ""
+    waiting = terms.unembedded and app.records.embeddings.unembedded(1, view)
+    return text, embedding, "Some memories have no embeddings yet." if waiting else ""
 
 
 def _unanswered(app: App, view: View) -> str:

@@ -26,8 +26,9 @@ _BESIDE: Final = 0.08  # of the best match: what is worse beside it does not ans
 def matches_of(app: App, query: str, view: View, candidates: Candidates) -> tuple[dict[int, float], tuple[str, ...]]:
     """Return the matches (0–1) of the candidates that are found for any limit, and a note where none was reranked."""
     core = [place for place, one in enumerate(candidates.ids) if one in candidates.found.core]
-    found = app.fusion.matches(candidates.columns.at(core), candidates.query).tolist()
-    matches = dict(zip((candidates.ids[place] for place in core), found, strict=True))
+    columns = candidates.columns if len(core) == len(candidates.ids) else candidates.columns.at(core)
+    found = app.fusion.matches(columns, candidates.query).tolist()
+    matches = dict(zip([candidates.ids[place] for place in core], found, strict=True))
     return reranked(app, query, matches, partial(passages, app, view, candidates.vector))
 
 

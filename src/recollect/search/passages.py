@@ -30,7 +30,8 @@ class Proximity:
         starts: dict[str, int] = {}
         for number, stem in enumerate(filter(None, weights)):
             starts.setdefault(_start(stem), number)
-        self._starts = sorted(starts.items(), key=lambda one: len(one[0]))
+        by_length = sorted(starts.items(), key=lambda one: len(one[0]))
+        self._starts = [(start, len(start), not start.isascii(), number) for start, number in by_length]
 
     def shares(self, text: str) -> tuple[float, float]:
         """Return the greatest shares (0–1) of the query's weight within one passage and within one clause."""
@@ -43,14 +44,17 @@ class Proximity:
         return min(sum(self._weights[word] for word in words) / self._total, 1.0)
 
     def _places(self, text: str) -> list[tuple[int, int]]:
-        """Return where words of the query stand and which; where several begin at one place, the longest."""
+        """Return where words of the query stand and which; where several begin at one place, the longest.
+
+        Scripts without spaces have words anywhere.
+        """
         found: dict[int, int] = {}
-        for start, number in self._starts:
-            place = text.find(start)
+        for start, length, anywhere, number in self._starts:
+            place = text.find(start) if start in text else -1
             while place >= 0:
-                if _begins(text, place, start):
+                if anywhere or place == 0 or text[place - 1] == " " or not _continues(text[place - 1]):
                     found[place] = number
-                place = text.find(start, place + len(start))
+                place = text.find(start, place + length)
         return sorted(found.items())
 
     def _densest(self, places: Sequence[tuple[int, int]], size: int) -> float:
@@ -65,7 +69,7 @@ class Proximity:
                 counts[gone] -= 1
                 held -= 0.0 if counts[gone] else self._weights[gone]
                 first += 1
-            best = max(best, held)
+            best = held if held > best else best
         return min(best / self._total, 1.0)
 
 
@@ -74,9 +78,9 @@ def _start(stem: str) -> str:
     return stem[:-1] if stem.endswith("i") and len(stem) > 3 and stem.isascii() else stem
 
 
-def _begins(text: str, place: int, word: str) -> bool:
-    """Say whether a word begins at `place`; scripts without spaces have words anywhere."""
-    return place == 0 or not word.isascii() or not (text[place - 1].isalnum() or text[place - 1] == "_")
+def _continues(sign: str) -> bool:
+    """Say whether a word goes on after a sign."""
+    return sign.isalnum() or sign == "_"
 
 
 def best_passage(content: str, proximity: Proximity, nearest: tuple[int, int] | None) -> str:

@@ -6,14 +6,16 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
 from recollect.app import App
+from recollect.domain.enums import Source
 from recollect.domain.fields import MAX_LIMIT
 from recollect.domain.origin import Authority
 from recollect.domain.requests import Query
 from recollect.domain.search import QuerySignals, RankingRow, Signals, View
-from recollect.engines.signal_columns import SignalColumns
+from recollect.engines.signal_columns import LateInteraction, SignalColumns
 from recollect.search.candidates import Found, SearchTerms, search
 from recollect.search.parse import ParsedQuery, parse
 from recollect.search.passages import Proximity
@@ -29,11 +31,11 @@ if TYPE_CHECKING:
 
     from recollect.engines.embedder import Vector
     from recollect.engines.signal_columns import Numbers
-    from recollect.store.vectors.exact import LateInteraction
 else:
     from recollect.engines import arrays as np
 
 _WORD = re.compile(r"\w+")
+_NOTED = (Source.HOOK, Source.COMPRESSION)
 _FEATURED = 4_000  # characters: enough to see what kind of text it is
 _NAME_PART = 8  # characters
 _PROMISING = 40  # candidates whose texts are read for how close the words stand
@@ -42,12 +44,16 @@ _SUBSTRING = 0.9  # of a share that was found as whole words
 
 @dataclass(frozen=True)
 class Candidates:
-    """What was found for a query: the ids of the candidates, in no order, and their signals, in columns."""
+    """What was found for a query: the ids of the candidates, in no order, and their signals, in columns.
+
+    `rows` has what ranking needs to know of each.
+    """
 
     ids: list[int]
     columns: SignalColumns
     query: QuerySignals
     found: Found
+    rows: Mapping[int, RankingRow]
 
     @cached_property
     def places(self) -> dict[int, int]:
@@ -57,23 +63,17 @@ class Candidates:
     @cached_property
     def authority(self) -> dict[int, Authority]:
         """Return what each candidate may do unasked."""
-        return {one: self.found.rows[one].authority for one in self.ids}
+        return self.found.rows.authority(self.ids)
 
     @cached_property
     def unapproved(self) -> frozenset[int]:
         """Return the candidates that came from outside and that nobody approved."""
-        outside = (one for one, authority in self.authority.items() if authority is Authority.OUTSIDE)
-        return frozenset(one for one in outside if self.found.rows[one].unapproved)
+        return self.found.rows.unapproved(self.ids)
 
     @cached_property
     def drafts(self) -> frozenset[int]:
         """Return the candidates that a hook noted and nobody decided about."""
-        return frozenset(one for one in self.ids if self.found.rows[one].is_draft)
-
-    @property
-    def rows(self) -> Mapping[int, RankingRow]:
-        """Return what ranking needs to know of each candidate, and of its neighbours."""
-        return self.found.rows
+        return frozenset([one for one in self.ids if self.rows[one].source in _NOTED and self.rows[one].is_draft])
 
     @property
     def vector(self) -> Vector | None:
@@ -90,13 +90,16 @@ def gather(app: App, query: Query, view: View) -> Candidates:
     parsed = parse(query.query)
     limit = query.limit if query.max_tokens is None else MAX_LIMIT  # with a budget all that is relevant is counted
     found = search(app, parsed, view, limit, newest=least_score(query, view) == 0.0)
-    first = [*found.core, *(two for one in found.core for two in found.neighbours.get(one, ()))]
-    late = _late_interaction(app, found, [one for one in dict.fromkeys(first) if one in found.rows])
+    core = [one for one in found.neighbours if one in found.core]
+    first = [*core, *[two for one in core for two in found.neighbours[one]]]
+    read = found.rows.ids
+    compared = {one: None for one in first if one in read}
+    near = [_late_interaction(app, found, list(compared))]
     # By themselves, since only the best of those that are compared take part with several chunks.
-    late |= _late_interaction(app, found, [one for one in found.rows if one not in late])
-    return Candidates(
-        list(found.neighbours), _Measured(parsed, found, late).columns(), _query_signals(app, found), found
-    )
+    near.append(_late_interaction(app, found, [one for one in read if one not in compared]))
+    ids = list(found.neighbours)
+    rows = found.rows.make(ids)
+    return Candidates(ids, _Measured(parsed, found, near).columns(), _query_signals(app, found), found, rows)
 
 
 def least_score(query: Query, view: View) -> float:
@@ -114,39 +117,48 @@ class _Measured:
     `_held` says which stems of the query, by their places in its weights, each row holds: bool[rows, stems].
     """
 
-    def __init__(self, query: ParsedQuery, found: Found, late: Mapping[int, LateInteraction]) -> None:
-        self._query, self._found, self._late = query, found, late
+    def __init__(self, query: ParsedQuery, found: Found, near: Sequence[LateInteraction]) -> None:
+        self._query, self._found = query, found
         self._count = len(found.neighbours)
-        self._ids = [*found.neighbours, *(one for one in found.rows if one not in found.neighbours)]
-        self._words = {one: frozenset(found.rows[one].words.split()) for one in self._ids}
-        self._stems = _stems_of(found.terms, self._words)
+        self._ids = [*found.neighbours, *[one for one in found.rows.ids if one not in found.neighbours]]
+        self._contents: list[str] = found.rows.column("content", self._ids)
+        self._spelt: list[str] = found.rows.column("words", self._ids)
+        self._words = dict(zip(self._ids, map(frozenset, map(str.split, self._spelt)), strict=True))
+        self._places = {one: place for place, one in enumerate(self._ids)}
+        self._bm25 = _numbers(map(found.bm25.get, self._ids, repeat(0.0)))
+        self._cosine, self._late, self._rare = self._near(near)
         self._weights = np.fromiter(found.terms.weights.values(), np.float64, len(found.terms.weights))
-        self._held = np.array(
-            [[stem in self._stems[one] for stem in found.terms.weights] for one in self._ids], dtype=bool
-        ).reshape(len(self._ids), len(self._weights))
+        self._stems = _stems_of(found.terms, self._words.values())
+        numbers = {base: number for number, base in enumerate(found.terms.weights)}
+        of_query = {word: numbers[base] for word, base in self._stems.items() if base in numbers}
+        held = [
+            (place, of_query[word])
+            for place, words in enumerate(self._words.values())
+            for word in words
+            if word in of_query
+        ]
+        self._held = np.zeros((len(self._ids), len(self._weights)), dtype=bool)
+        self._held[tuple(zip(*held, strict=True))] = bool(held)
 
     def columns(self) -> SignalColumns:
         """Return the signals of the candidates."""
-        found, rows, known = self._found, self._found.rows, [self._late.get(one) for one in self._ids]
-        contents = [rows[one].content for one in self._ids]
+        found, contents = self._found, self._contents
         before, after = self._sides()
-        bm25 = _numbers(found.bm25.get(one, 0.0) for one in self._ids)
-        cosine = _numbers(one.cosine if one else 0.0 for one in known)
-        late = _numbers(np.nan if one is None or one.late is None else one.late for one in known)
-        rare = _numbers(np.nan if one is None or one.rare is None else one.rare for one in known)
-        asked = _numbers(questions(text[:_FEATURED]) if "?" in text else 0.0 for text in contents)
+        bm25, cosine, late, rare = self._bm25, self._cosine, self._late, self._rare
+        speakers = found.rows.column("speaker", self._ids[: self._count])
+        asked = _numbers([questions(text[:_FEATURED]) if "?" in text else 0.0 for text in contents])
         near = np.zeros((self._count, 2))
-        proximity, promising = Proximity(found.terms.weights), self._promising()
-        for place in range(self._count):
-            if self._ids[place] in promising and self._held[place].any():
+        proximity, holds = Proximity(found.terms.weights), frozenset(np.flatnonzero(self._held.any(axis=1)).tolist())
+        for place in self._promising():
+            if place in holds:
                 near[place] = proximity.shares(contents[place])
         own = slice(self._count)
         return SignalColumns(
             cosine=cosine[own],
             bm25=bm25[own],
             coverage=self._shares(self._held[own]),
-            fuzzy=_numbers(map(self._fuzzy, self._ids[own])),
-            speaker_named=_numbers(rows[one].speaker in found.speakers for one in self._ids[own]),
+            fuzzy=self._fuzzy(),
+            speaker_named=_numbers([speaker in found.speakers for speaker in speakers]),
             late=late[own],
             rare=rare[own],
             passage=near[:, 0],
@@ -166,16 +178,25 @@ class _Measured:
             identifier=self._identifiers(),
         )
 
+    def _near(self, near: Sequence[LateInteraction]) -> tuple[Numbers, Numbers, Numbers]:
+        """Return the cosine of each row, and its late interaction, plain and by rarity; 0 and NaN without vectors."""
+        cosine, late, rare = np.zeros(len(self._ids)), *np.full((2, len(self._ids)), np.nan)
+        for some in near:
+            places = [self._places[one] for one in some.ids]
+            cosine[places], late[places], rare[places] = some.cosine, some.late, some.rare
+        return cosine, late, rare
+
     def _sides(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the places of what came before and after each candidate in its session, -1 where there is none."""
-        places, rows = {one: place for place, one in enumerate(self._ids)}, self._found.rows
-        sides = np.full((2, self._count), -1, dtype=np.intp)
-        for place, (one, beside) in enumerate(self._found.neighbours.items()):
-            for two in reversed(beside):
-                if two in places:
-                    earlier = (rows[two].position or 0) < (rows[one].position or 0)
-                    sides[0 if earlier else 1, place] = places[two]
-        return sides[0], sides[1]
+        positions = self._found.rows.column("position", self._ids)
+        before, after = [-1] * self._count, [-1] * self._count
+        for place, beside in enumerate(self._found.neighbours.values()):
+            for two in beside[::-1]:
+                if two in self._places:
+                    other = self._places[two]
+                    earlier = (positions[other] or 0) < (positions[place] or 0)
+                    (before if earlier else after)[place] = other
+        return np.array(before, dtype=np.intp), np.array(after, dtype=np.intp)
 
     def _shares(self, held: NDArray[np.bool]) -> Numbers:
         """Return the share (0–1) of the query's weight that lies in the stems which each row holds."""
@@ -183,14 +204,12 @@ class _Measured:
         shares: Numbers = (held * self._weights).sum(axis=1) / (total or 1.0)
         return shares
 
-    def _promising(self) -> frozenset[int]:
-        """Return the candidates that may be among the best, by what is already known of them."""
-        core = [one for one in self._found.neighbours if one in self._found.core]
-        scores = {
-            one: saturated(self._found.bm25.get(one, 0.0)) + (max(near.cosine, near.late or 0.0) if near else 0.0)
-            for one, near in zip(core, map(self._late.get, core), strict=True)
-        }
-        return frozenset(sorted(scores, key=scores.__getitem__, reverse=True)[:_PROMISING])
+    def _promising(self) -> list[int]:
+        """Return the places of the candidates that may be among the best, by what is already known of them."""
+        core = [place for place, one in enumerate(self._ids[: self._count]) if one in self._found.core]
+        scores = saturated(self._bm25[core]) + np.maximum(self._cosine, np.nan_to_num(self._late))[core]
+        best = np.argsort(-scores, kind="stable")[:_PROMISING].tolist()
+        return [core[place] for place in best]
 
     @property
     def _rarity(self) -> float:
@@ -207,26 +226,29 @@ class _Measured:
 
         Names have digits, punctuation or capitals inside; a long word that nobody stored is one within a longer word.
         """
-        best, rows, known = np.zeros(self._count), self._found.rows, self._found.terms.known
+        best, known = np.zeros(self._count), self._found.terms.known
         for phrase in self._query.identifiers:
-            rare = self._rarest(phrase.words)
+            rare, parts = self._rarest(phrase.words), frozenset(phrase.words)
             for place, one in enumerate(self._ids[: self._count]):
                 words = self._words[one]
-                if words.issuperset(phrase.words) and (phrase.text in words or phrase.text in fold(rows[one].content)):
+                if parts <= words and (phrase.text in words or phrase.text in fold(self._contents[place])):
                     best[place] = max(best[place], rare)
         for part in (word for word in self._query.words if len(word) >= _NAME_PART and stem(word) not in known):
             rare = _SUBSTRING * self._rarest([part])
-            for place, one in enumerate(self._ids[: self._count]):
-                if part in rows[one].words:
+            for place in range(self._count):
+                if part in self._spelt[place]:
                     best[place] = max(best[place], rare)
         return best
 
-    def _fuzzy(self, one: int) -> float:
-        """Return the share (0–1) of the query that a memory holds, other spellings and parts of words included."""
-        terms, stems, substring = self._found.terms, self._stems[one], self._found.substrings.get(one, 0.0)
-        if not terms.spellings and not substring:
-            return 0.0
-        words = self._words[one]
+    def _fuzzy(self) -> Numbers:
+        """Return the share (0–1) of the query that each candidate holds, with other spellings and parts of words."""
+        if not self._found.terms.spellings and not self._found.substrings:
+            return np.zeros(self._count)
+        return _numbers(map(self._spelt_otherwise, self._ids[: self._count]))
+
+    def _spelt_otherwise(self, one: int) -> float:
+        terms, words, substring = self._found.terms, self._words[one], self._found.substrings.get(one, 0.0)
+        stems = frozenset([self._stems[word] for word in self._stems.keys() & words])
         spelt = {stem(word): best_weight(spellings, words, stems) for word, spellings in terms.spellings.items()}
         share = sum(weight * (1.0 if word in stems else spelt.get(word, 0.0)) for word, weight in terms.weights.items())
         return max(share / terms.total, substring * _SUBSTRING)
@@ -245,14 +267,13 @@ def _lent(values: NDArray[Any], places: NDArray[np.intp]) -> NDArray[Any]:
     return found
 
 
-def _stems_of(terms: SearchTerms, words: Mapping[int, frozenset[str]]) -> dict[int, frozenset[str]]:
-    """Return which stems of the query, or of other spellings of it, each memory holds."""
+def _stems_of(terms: SearchTerms, words: Iterable[frozenset[str]]) -> dict[str, str]:
+    """Return of those words that have a stem of the query, or of other spellings of it, the stem."""
     spelt = (piece for spellings in terms.spellings.values() for one in spellings for piece in one.text.split())
     asked = terms.weights.keys() | set(map(stem, spelt))
-    first = tuple({one[:1] for one in asked if one})  # no stem begins otherwise than its word
-    every = (word for word in frozenset().union(*words.values()) if word.startswith(first))
-    telling = {word: base for word in every if (base := stem(word)) in asked}
-    return {one: frozenset(telling[word] for word in telling.keys() & held) for one, held in words.items()}
+    first = {one[:1] for one in asked if one}  # no stem begins otherwise than its word
+    every = [word for word in frozenset().union(*words) if word[:1] in first]
+    return {word: base for word, base in zip(every, map(stem, every), strict=True) if base in asked}
 
 
 def _query_signals(app: App, found: Found) -> QuerySignals:
@@ -268,11 +289,11 @@ def _query_signals(app: App, found: Found) -> QuerySignals:
     )
 
 
-def _late_interaction(app: App, found: Found, ids: Sequence[int]) -> dict[int, LateInteraction]:
+def _late_interaction(app: App, found: Found, ids: Sequence[int]) -> LateInteraction:
     """Compare the query's telling tokens with those of every memory of `ids`, the rarer words counting for more."""
     embedding, weights = found.embedding, found.terms.weights
     if embedding is None or not ids:
-        return {}
+        return LateInteraction.none()
     words = {place: fold(word[0]) for word in _WORD.finditer(found.text) for place in range(*word.span())}
     tokens = [words.get(start, "") for start, _ in embedding.spans]
     telling = [number for number, word in enumerate(tokens) if word and word not in STOP_WORDS]

@@ -18,13 +18,15 @@ _NAMES: Final = ("id", "supersedes")
 T = TypeVar("T", bound=Request)
 
 
-def view_of(app: App, filters: Filters, caller: Caller) -> View:
+def view_of(app: App, filters: Filters, caller: Caller, *, existing: bool = True) -> View:
     """Return what a filtered read may see: in the caller's namespaces, what is public or of a level it allows.
 
-    What a summary was made of is seen too; recall puts it below the summary.
+    What a summary was made of is seen too; recall puts it below the summary. Whoever needs not only the `existing`
+    namespaces spares a look at the store.
     """
+    namespaces = caller.namespaces(filters.scope)
     return View(
-        namespaces=app.records.namespaces.existing(caller.namespaces(filters.scope)),
+        namespaces=app.records.namespaces.existing(namespaces) if existing else namespaces,
         now=app.clock().astimezone(caller.calendar_zone),
         sensitivities=levels_of(filters, caller),
         superseded=filters.superseded,

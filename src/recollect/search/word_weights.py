@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from recollect.engines.signal_columns import Numbers
 
 
-def saturated(bm25: float) -> float:
+def saturated(bm25: Numbers) -> Numbers:
     """Bring bm25 (≥ 0, unbounded) to 0–1."""
     return bm25 / (bm25 + 20.0)
 

@@ -57,7 +57,7 @@ _STAGES: Final[dict[str, dict[str, str]]] = {
         "sync_memory": "index",
     },
     "text": {"search": "text", "substring": "text", "similar": "fuzzy"},
-    "records": {"load": "load", "ranking_rows": "load", "writing": "write"},
+    "records": {"load": "load", "read_candidates": "load", "query_facts": "text", "writing": "write"},
     "fusion": {"matches": "fusion"},
 }
 _OF_MACHINES: Final = ("healthz", "readyz", "metrics")

@@ -17,10 +17,9 @@ from sqlalchemy import Column, ColumnElement, Connection, Row, Select, Table, bi
 from recollect.domain.enums import EntityType, Scope, Standing
 from recollect.domain.requests import MemoryFields
 from recollect.domain.results import Entity, Fact, JournalEntry, Memory
-from recollect.domain.search import RankingRow
 from recollect.store.entries import Entry
 from recollect.store.sql.expressions import Listed, any_of
-from recollect.store.sql.tables import fact, journal, label, memory, memory_words, namespace, usage
+from recollect.store.sql.tables import fact, journal, label, memory, namespace, usage
 from recollect.store.sql.visibility import STANDING, of_levels
 
 LISTS = tuple(name for name, field in MemoryFields.model_fields.items() if field.default == ())
@@ -38,8 +37,6 @@ _USAGE = [
     func.coalesce(usage.c.recalled_count, 0).label("recalled_count"),
 ]
 _NAMESPACE = namespace.c.name.label("namespace")
-_WORDS = func.coalesce(memory_words.c.words, "").label("words")
-_OF_RANKING = {one.key: one for one in (*memory.c, *_USAGE, _WORDS)}
 _stating = memory.alias("stating")
 _OWN = fact.c.said_by.is_not(None)
 _ORIGIN = [case((_OWN, fact.c[name]), else_=_stating.c[name]).label(name) for name in ("said_by", "came_from")]
@@ -64,12 +61,6 @@ MEMORIES = (
     .outerjoin(usage, usage.c.memory_id == memory.c.id)
 )
 """All memories with their usage, for whoever adds conditions."""
-RANKING = (
-    select(*(_OF_RANKING[name] for name in _fields(RankingRow)))
-    .outerjoin_from(memory, memory_words, memory_words.c.memory_id == memory.c.id)
-    .outerjoin(usage, usage.c.memory_id == memory.c.id)
-)
-"""The fields of a `RankingRow` of all memories, in their order."""
 FACTS = (
     select(*(one for one in _columns(Fact, fact) if one.name not in ("said_by", "came_from")), *_ORIGIN, _NAMESPACE)
     .join(namespace, namespace.c.id == fact.c.namespace_id)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -10,26 +9,23 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import (
-    BigInteger,
     Connection,
     Row,
     Select,
-    bindparam,
-    exists,
-    func,
     select,
 )
 
 from recollect.domain.enums import Sensitivity, owned
 from recollect.domain.requests import WritableNamespace
 from recollect.domain.results import Memory
-from recollect.domain.search import RankingRow, View
-from recollect.store.sql import mapping, store_metadata, tables
+from recollect.domain.search import View
+from recollect.store.sql import mapping, store_metadata
+from recollect.store.sql.candidate_rows import CandidateRows
 from recollect.store.sql.consolidation import Consolidation
 from recollect.store.sql.database import Database
 from recollect.store.sql.derived_rows import DerivedRows
 from recollect.store.sql.embeddings import Embeddings
-from recollect.store.sql.expressions import Listed, any_of
+from recollect.store.sql.expressions import any_of
 from recollect.store.sql.facts import Facts
 from recollect.store.sql.journal_lines import JournalLines
 from recollect.store.sql.list_queries import Lists
@@ -37,14 +33,13 @@ from recollect.store.sql.moments import Moments
 from recollect.store.sql.namespaces import Namespaces
 from recollect.store.sql.outcomes import Outcomes
 from recollect.store.sql.overview import CountedViews, Overview
+from recollect.store.sql.query_facts import QueryFacts, query_facts
 from recollect.store.sql.reviews import Reviews
 from recollect.store.sql.statements import count, select_in
 from recollect.store.sql.tables import memory
 from recollect.store.sql.transaction import Transaction
 from recollect.store.sql.usage_rows import UsageRows
 from recollect.store.sql.visibility import (
-    HERE,
-    LEVELS,
     inside,
     of_levels,
     passing,
@@ -55,31 +50,10 @@ from recollect.store.sql.visibility import (
 from recollect.store.sql.writing import Writing
 
 PUBLIC_ONLY = (str(Sensitivity.PUBLIC),)
-_WORDS = bindparam("words", type_=Listed())
 
 _by_id = any_of(memory.c.id, mapping.IDS)
-_MEMORIES, _RANKING = mapping.MEMORIES.where(_by_id), mapping.RANKING.where(_by_id)
+_MEMORIES = mapping.MEMORIES.where(_by_id)
 _CONTENTS, _ABSTRACTS = (select(memory.c.id, one).where(_by_id) for one in (memory.c.content, memory.c.abstract))
-_said = (memory.c.namespace_id == tables.speaker.c.namespace_id) & (memory.c.speaker == tables.speaker.c.name)
-_SPEAKERS = select(tables.speaker.c.name).where(
-    any_of(tables.speaker.c.namespace_id, HERE),
-    any_of(tables.speaker.c.word, _WORDS),
-    exists().where(_said, any_of(memory.c.sensitivity, LEVELS)),
-)
-_asked = memory.alias("asked")
-_away = memory.c.position - _asked.c.position
-_reach = bindparam("reach", type_=BigInteger)  # the last position there can be, and one more, is no INTEGER
-_NEIGHBOURS = (
-    select(_asked.c.id, memory.c.id)
-    .join_from(
-        _asked,
-        memory,
-        (memory.c.namespace_id == _asked.c.namespace_id) & (memory.c.session_id == _asked.c.session_id),
-    )
-    .where(any_of(_asked.c.id, mapping.IDS), memory.c.id != _asked.c.id)
-    .where(memory.c.position.between(_asked.c.position - _reach, _asked.c.position + _reach))
-    .order_by(func.abs(_away), _away, memory.c.id)
-)
 
 
 @dataclass(eq=False)
@@ -190,9 +164,19 @@ class Records:
             found = self._seen(_MEMORIES, ids, view)
             return {one.id: one for one in mapping.memories(connection, found, view.sensitivities)}
 
-    def ranking_rows(self, ids: Iterable[int], view: View) -> list[RankingRow]:
-        """Read what ranking needs of those memories of `ids` that `view` may see."""
-        return [RankingRow(*row) for row in map(tuple, self._seen(_RANKING, ids, view))]
+    def query_facts(self, words: Collection[str], names: Collection[str], view: View) -> QueryFacts:
+        """Read what a view may know of the words of a query, and of the speakers who have one of the folded `names`."""
+        with self._database.reading() as connection:
+            return query_facts(connection, words, names, view)
+
+    def candidates(self, view: View) -> CandidateRows:
+        """Return no rows yet of what a recall ranks, and `view` may see."""
+        return CandidateRows(view)
+
+    def read_candidates(self, rows: CandidateRows, ids: Collection[int], far: Collection[int]) -> None:
+        """Add to `rows` these memories and what stands beside them, up to two places away from the `far`."""
+        with self._database.reading() as connection:
+            rows.read(connection, ids, far)
 
     def contents(self, ids: Iterable[int], view: View) -> dict[int, str]:
         """Read the content of those memories of `ids` that `view` may see, and nothing else of them."""
@@ -212,23 +196,6 @@ class Records:
         """Read what `view` may see of the memories of `ids`."""
         with self._database.reading() as connection:
             return run_visible(connection, query, view, ids=ids).all()
-
-    def speakers(self, view: View, words: Collection[str]) -> list[str]:
-        """Return who said or did something that the view may know of and has one of `words`, folded, in their name."""
-        with self._database.reading() as connection:
-            values = values_of(connection, view) | {"words": words}
-            return sorted(set(connection.execute(_SPEAKERS, values).scalars())) if words else []
-
-    def neighbours(self, ids: Iterable[int], view: View, reach: int = 1) -> dict[int, tuple[int, ...]]:
-        """Return for each memory of `ids` what `view` may see up to `reach` places from it in its session.
-
-        The nearest come first, and of those as near the earlier one; a memory without neighbours is absent.
-        """
-        found: dict[int, tuple[int, ...]] = defaultdict(tuple)
-        with self._database.reading() as connection:
-            for one, neighbour in map(tuple, run_visible(connection, _NEIGHBOURS, view, ids=ids, reach=reach)):
-                found[one] += (neighbour,)
-        return dict(found)
 
     def newest(self, view: View, limit: int) -> list[int]:
         """Return those `limit` memories that `view` may see and that were stored last."""

@@ -39,6 +39,13 @@ def count(connection: Connection, table: Table, *conditions: ColumnElement[bool]
     return connection.execute(select(func.count()).select_from(table).where(*conditions)).scalar_one()
 
 
+def keep(connection: Connection, key: Hashable, found: object) -> None:
+    """Let `once` return what was found for a key by another statement, where the connection reads one state."""
+    known: dict[Hashable, Any] | None = connection.get_execution_options().get(KNOWN)
+    if known is not None:
+        known[key] = found
+
+
 def once(connection: Connection, key: Hashable, ask: Callable[[], T]) -> T:
     """Return what `ask` finds. Where the connection reads one state it is asked once; a writer asks each time."""
     known: dict[Hashable, Any] | None = connection.get_execution_options().get(KNOWN)

@@ -19,6 +19,8 @@ OWN_ID = "store"
 SHADOW = "shadow."
 """What the names of the stamps of a generation under construction begin with."""
 
+STAMPS = "stamps"
+"""The key by which `once` keeps every stamp."""
 _ALL = select(tables.store_metadata.c.name, tables.store_metadata.c.value)
 
 
@@ -41,7 +43,7 @@ class Stamps:
 
 def read(connection: Connection) -> dict[str, str]:
     """Return every stamp."""
-    return dict(once(connection, "stamps", lambda: dict(map(tuple, connection.execute(_ALL)))))
+    return dict(once(connection, STAMPS, lambda: dict(map(tuple, connection.execute(_ALL)))))
 
 
 def write(connection: Connection, values: Mapping[str, str]) -> None:

@@ -10,9 +10,9 @@ everything that carries a label once for each memory it checks.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import (
     ColumnElement,
@@ -43,7 +43,7 @@ from recollect.domain.search import View
 from recollect.store.sql.column_types import AWAY, UtcDateTime
 from recollect.store.sql.dialect import WRITE
 from recollect.store.sql.expressions import Listed, any_of, folded, unindexed
-from recollect.store.sql.statements import once
+from recollect.store.sql.statements import keep, once
 from recollect.store.sql.tables import held, journal, label, memory, namespace
 
 _EQUAL = ("fact_type", "category", "type", "project", "session_id", "author", "source")
@@ -58,19 +58,22 @@ ENTITIES = tuple(f"entity_{one}" for one in EntityType)
 
 HERE, LEVELS = bindparam("here", type_=Listed()), bindparam("levels", type_=Listed())
 """In a statement that is built once: the numbers of the view's namespaces, and its levels of sensitivity."""
+_NUMBERS: Final = "namespaces"
+"""What a connection knows: the numbers of namespaces by their names."""
 _MINE = label.c.memory_id == memory.c.id
 _NOW = bindparam("now", type_=UtcDateTime)
 _NAMESPACES = select(namespace.c.name, namespace.c.id).where(
     any_of(namespace.c.name, bindparam("names", type_=Listed()))
 )
 _SIZE = select(func.sum(held.c.memories)).where(any_of(held.c.namespace_id, HERE), any_of(held.c.sensitivity, LEVELS))
-_OF_SESSION = select(memory.c.id).where(
-    any_of(memory.c.namespace_id, HERE),
-    memory.c.type.in_(sorted(OF_SESSION)),
-    any_of(unindexed(memory.c.sensitivity), LEVELS),
-    memory.c.deleted_at.is_(None),
-    memory.c.merged_into.is_(None),
+SUMS_UP_SESSION = (
+    memory.c.type.in_(sorted(OF_SESSION))
+    & any_of(unindexed(memory.c.sensitivity), LEVELS)
+    & memory.c.deleted_at.is_(None)
+    & memory.c.merged_into.is_(None)
 )
+"""Selects what sums up a session among all that the levels of a view let in."""
+_OF_SESSION = select(memory.c.id).where(any_of(memory.c.namespace_id, HERE), SUMS_UP_SESSION)
 
 
 def namespace_ids(connection: Connection, names: Sequence[str]) -> dict[str, int]:
@@ -79,22 +82,38 @@ def namespace_ids(connection: Connection, names: Sequence[str]) -> dict[str, int
     A writer's connection does not: what it has made may be rolled back.
     """
     writes = connection.get_execution_options().get(WRITE, False)
-    known: dict[str, int] = {} if writes else connection.info.setdefault("namespaces", {})
-    if missing := [name for name in names if name not in known]:
-        known |= dict(map(tuple, connection.execute(_NAMESPACES, {"names": missing})))
+    known: dict[str, int] = {} if writes else connection.info.setdefault(_NUMBERS, {})
+    if not known.keys() >= frozenset(names):
+        found = once(connection, ("namespaces", tuple(names)), lambda: _numbers(connection, names))
+        known |= found
     return {name: known[name] for name in names if name in known}
+
+
+def keep_namespaces(connection: Connection, names: Sequence[str], found: Mapping[str, int]) -> None:
+    """Let `namespace_ids` return what another statement of a reader found of these names."""
+    connection.info.setdefault(_NUMBERS, {}).update(found)
+    keep(connection, ("namespaces", tuple(names)), found)
+
+
+def _numbers(connection: Connection, names: Sequence[str]) -> dict[str, int]:
+    return dict(map(tuple, connection.execute(_NAMESPACES, {"names": names})))
+
+
+def kept_as(kind: str, view: View) -> tuple[object, ...]:
+    """Return the key by which `once` keeps facts of one kind about a view's namespaces and levels."""
+    return (kind, view.namespaces, view.sensitivities)
 
 
 def size(connection: Connection, view: View) -> int:
     """Return how many memories of its levels the view's namespaces hold, but for what sums up a session."""
-    key = ("size", view.namespaces, view.sensitivities)
+    key = kept_as("size", view)
     every = once(connection, key, lambda: int(connection.execute(_SIZE, values_of(connection, view)).scalar() or 0))
     return every - len(of_session(connection, view))
 
 
 def of_session(connection: Connection, view: View) -> list[int]:
     """Return the ids of what sums up a session in the view's namespaces, which no statistic of words counts."""
-    key = ("of_session", view.namespaces, view.sensitivities)
+    key = kept_as("of_session", view)
     return once(connection, key, lambda: list(connection.execute(_OF_SESSION, values_of(connection, view)).scalars()))
 
 

@@ -15,8 +15,8 @@ from sqlalchemy import BindParameter, Connection, TextClause, bindparam, column,
 
 from recollect.domain.search import View
 from recollect.store.sql.tables import memory, store_metadata
-from recollect.store.sql.visibility import namespace_ids, of_session, run_visible, values_of
-from recollect.store.text.bm25 import LONGEST, Holders, best_visible, bm25, counted, numbers, stemmed
+from recollect.store.sql.visibility import namespace_ids, run_visible, values_of
+from recollect.store.text.bm25 import LONGEST, Holders, counted, numbers, stemmed
 from recollect.store.text.fts5_schema import DELETED_TEXT, DROPPED, FILLED, INDEXES, SQLITE_SCHEMA, UNLISTED
 from recollect.store.text.index import Term
 from recollect.store.text.spelling import similar
@@ -24,11 +24,6 @@ from recollect.store.text.vocabulary import SqlVocabulary
 
 _TRIGRAM = table("memory_trigram", column("rowid"))
 _LIMIT: BindParameter[int] = bindparam("limit")
-_SIZE = text(
-    """SELECT sum(memories) AS memories, sum(length) AS length FROM text_size
-    WHERE namespace_id IN (SELECT value FROM json_each(:here))
-    AND sensitivity IN (SELECT value FROM json_each(:levels))"""
-)
 # What FTS5 counts by itself counts the words of all namespaces. One text for each word passes to Python in a tenth of
 # the time that rows take. Words count as often as they stand, phrases once a memory.
 _HOLDERS = text(
@@ -86,18 +81,11 @@ _HOLDING = text(
 class SqliteText(SqlVocabulary):
     """The text index over FTS5."""
 
-    def search(self, terms: Sequence[Term], view: View, limit: int) -> dict[int, float]:
-        """Return the best `limit` memories that hold any of `terms`, with the sum of weighted bm25 (> 0)."""
-        with self._database.reading() as connection:
-            values = values_of(connection, view)
-            here = {"here": _json(values["here"]), "levels": _json(values["levels"])}
-            size = connection.execute(_SIZE, here).one()
-            if not size.memories:
-                return {}
-            rows = connection.execute(_HOLDERS, here | {"terms": _json(_index_terms(terms))}).all()
-            holders = (Holders(row.weight, *counted(numbers(row.holders))) for row in rows)
-            ranked = bm25(holders, size.memories, size.length / size.memories, of_session(connection, view))
-            return best_visible(connection, view, ranked, limit)
+    def _holders(self, connection: Connection, terms: Sequence[Term], view: View) -> Iterable[Holders]:
+        values = values_of(connection, view)
+        here = {"here": _json(values["here"]), "levels": _json(values["levels"])}
+        rows = connection.execute(_HOLDERS, here | {"terms": _json(_index_terms(terms))}).all()
+        return [Holders(weight, *counted(numbers(listed))) for weight, listed in rows]
 
     def substring(self, piece: str, view: View, limit: int) -> list[int]:
         """Return memories in whose text `piece` (at least three characters) stands, letter case aside."""

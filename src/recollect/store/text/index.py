@@ -24,6 +24,9 @@ class TextIndex(Protocol):
     def search(self, terms: Sequence[Term], view: View, limit: int) -> dict[int, float]:
         """Return the best `limit` memories that hold any of `terms`, with the sum of their weighted bm25 (> 0)."""
 
+    def ranked(self, terms: Sequence[Term], view: View, limit: int) -> dict[int, float]:
+        """Return the same of the view's namespaces and levels, whatever else it may not see."""
+
     def substring(self, piece: str, view: View, limit: int) -> list[int]:
         """Return memories in whose text `piece` (at least three characters) stands, letter case aside."""
 

@@ -16,8 +16,8 @@ from sqlalchemy import table as named_table
 
 from recollect.domain.search import View
 from recollect.store.sql.tables import memory
-from recollect.store.sql.visibility import namespace_ids, of_session, run_visible, values_of
-from recollect.store.text.bm25 import LONGEST, Holders, best_visible, bm25, numbers
+from recollect.store.sql.visibility import namespace_ids, run_visible, values_of
+from recollect.store.text.bm25 import LONGEST, Holders, numbers
 from recollect.store.text.index import Term
 from recollect.store.text.postgres_schema import EVERYTHING, FILLED
 from recollect.store.text.spelling import similar
@@ -26,10 +26,6 @@ from recollect.store.text.vocabulary import SqlVocabulary
 _MOST: Final = 300
 _LAST: Final = "\U0010ffff"
 
-_SIZE = text(
-    """SELECT sum(memories) AS memories, sum(length) AS length FROM text_size
-    WHERE namespace_id = ANY(:here) AND sensitivity = ANY(:levels)"""
-)
 # The words of each term in their order; one word may stand at several places of a phrase.
 _CUT = text(
     """SELECT asked.place, words.lexeme FROM unnest(CAST(:terms AS text[])) WITH ORDINALITY AS asked(term, place),
@@ -74,18 +70,9 @@ _HOLDING = text(
 class PostgresText(SqlVocabulary):
     """The text index over PostgreSQL."""
 
-    def search(self, terms: Sequence[Term], view: View, limit: int) -> dict[int, float]:
-        """Return the best `limit` memories that hold any of `terms`, with the sum of weighted bm25 (> 0)."""
-        with self._database.reading() as connection:
-            values = values_of(connection, view)
-            here = {"here": list(values["here"]), "levels": values["levels"]}
-            size = connection.execute(_SIZE, here).one()
-            if not size.memories:
-                return {}
-            held = _holders(connection, terms, here)
-            average = float(size.length) / float(size.memories)
-            ranked = bm25(held, int(size.memories), average, of_session(connection, view))
-            return best_visible(connection, view, ranked, limit)
+    def _holders(self, connection: Connection, terms: Sequence[Term], view: View) -> Iterable[Holders]:
+        values = values_of(connection, view)
+        return _holders(connection, terms, {"here": list(values["here"]), "levels": values["levels"]})
 
     def substring(self, piece: str, view: View, limit: int) -> list[int]:
         """Return memories in whose text `piece` (at least three characters) stands, letter case aside."""
@@ -103,6 +90,12 @@ class PostgresText(SqlVocabulary):
 
     def purge_deleted(self) -> None:
         """Do nothing: what is deleted is in no index, and its rows go when PostgreSQL vacuums."""
+
+    def _mend_index(self) -> None:
+        """Do nothing: a damaged index of PostgreSQL refuses no write."""
+
+    def _drop_index(self, connection: Connection) -> None:
+        """Do nothing: `_make_index` builds the indexes again in place."""
 
     def _make_index(self, connection: Connection) -> None:
         for name in ("posting", "text_size"):

@@ -5,8 +5,9 @@ A text index adds what each database searches in its own way.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from sqlalchemy import Connection, bindparam, delete, func, select, update
 
@@ -16,9 +17,12 @@ from recollect.store.sql import mapping
 from recollect.store.sql.child_tables import put_words
 from recollect.store.sql.database import Database
 from recollect.store.sql.expressions import Listed, any_of
+from recollect.store.sql.query_facts import texts
 from recollect.store.sql.statements import in_batches, insert_all
 from recollect.store.sql.tables import memory, memory_words, word
-from recollect.store.sql.visibility import HERE, LEVELS, size, values_of
+from recollect.store.sql.visibility import HERE, LEVELS, of_session, size, values_of
+from recollect.store.text.bm25 import Holders, Ranked, best_visible, bm25
+from recollect.store.text.index import Term
 
 _FREQUENCIES = (
     select(word.c.text, func.sum(word.c.uses))
@@ -28,7 +32,7 @@ _FREQUENCIES = (
 )
 
 
-class SqlVocabulary:
+class SqlVocabulary(ABC):
     """The part of a text index that only reads and rebuilds the tables of words."""
 
     def __init__(self, database: Database) -> None:
@@ -39,6 +43,22 @@ class SqlVocabulary:
         with self._database.reading() as connection:
             values = values_of(connection, view) | {"words": words}
             return {text: int(uses) for text, uses in connection.execute(_FREQUENCIES, values)} if words else {}
+
+    def search(self, terms: Sequence[Term], view: View, limit: int) -> dict[int, float]:
+        """Return the best `limit` memories that hold any of `terms`, with the sum of weighted bm25 (> 0)."""
+        with self._database.reading() as connection:
+            return best_visible(connection, view, self._ranked(connection, terms, view), limit)
+
+    def ranked(self, terms: Sequence[Term], view: View, limit: int) -> dict[int, float]:
+        """Return the same of the view's namespaces and levels, whatever else it may not see."""
+        with self._database.reading() as connection:
+            parts = (part[:limit].tolist() for part in self._ranked(connection, terms, view))
+            return dict(zip(*parts, strict=True))
+
+    def _ranked(self, connection: Connection, terms: Sequence[Term], view: View) -> Ranked:
+        memories, length = texts(connection, view)
+        holders = self._holders(connection, terms, view) if memories else ()
+        return bm25(holders, memories, length / max(memories, 1), of_session(connection, view))
 
     def size(self, view: View) -> int:
         """Return how many memories of its levels the view's namespaces hold, but for what sums up a session."""
@@ -62,14 +82,21 @@ class SqlVocabulary:
             insert_all(connection, word, rows)
             self._make_index(connection)
 
+    @abstractmethod
+    def _holders(self, connection: Connection, terms: Sequence[Term], view: View) -> Iterable[Holders]:
+        """Return what of the view's namespaces and levels holds each distinct term."""
+
+    @abstractmethod
     def _mend_index(self) -> None:
-        """Make an index anew whose damage would refuse writes; nothing, unless a text index says so."""
+        """Make an index anew whose damage would refuse writes."""
 
+    @abstractmethod
     def _drop_index(self, connection: Connection) -> None:
-        """Take away what the database searches beside the tables of words; nothing, unless a text index says so."""
+        """Take away what the database searches beside the tables of words."""
 
+    @abstractmethod
     def _make_index(self, connection: Connection) -> None:
-        """Make it anew from the memories; nothing, unless a text index says so."""
+        """Make that anew from the memories."""
 
     def _rewrite_words(self, worded: Callable[[Memory], tuple[str, frozenset[str]]]) -> None:
         """Give every memory its keywords and words anew, in short steps so that writers get by."""

@@ -100,11 +100,9 @@ class ChromaCollections(ABC):
         """Return the memories of the `limit` nearest chunks, each with its best cosine."""
         asked: Any = [vector]
         found = self._guarded(namespace, lambda one: one.query(asked, n_results=limit, include=["distances"]))
-        best: dict[int, float] = {}
-        for name, distance in zip(found["ids"][0], (found["distances"] or [[]])[0], strict=True):
-            memory_id = int(name.partition(".")[0])
-            best[memory_id] = max(best.get(memory_id, -1.0), 1.0 - float(distance))
-        return best
+        distances = (found["distances"] or [[]])[0]
+        farthest_first = sorted(zip(distances, found["ids"][0], strict=True), reverse=True)
+        return {int(name.partition(".")[0]): 1.0 - distance for distance, name in farthest_first}
 
     def put(self, namespace: str, ids: Sequence[str], vectors: Sequence[Vector]) -> None:
         """Insert or replace vectors."""

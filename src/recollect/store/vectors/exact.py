@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import heapq
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import numpy as np
-from sqlalchemy import BigInteger, Connection, Row, Select, bindparam, cast, select
+from sqlalchemy import BigInteger, Connection, Row, Select, bindparam, case, cast, select
 from sqlalchemy.exc import DatabaseError
 
+from recollect.engines.signal_columns import LateInteraction
 from recollect.errors import StoreUnusable
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database, is_damage
@@ -23,6 +23,8 @@ from recollect.store.sql.mapping import IDS
 from recollect.store.sql.visibility import shown
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from recollect.engines.embedder import Matrix, Vector, Weights
 
     Similarity: TypeAlias = Callable[[Matrix, Sequence[bytes]], Matrix]
@@ -53,23 +55,13 @@ _SHOWN = (
     .where(shown(), any_of(tables.memory.c.id, IDS))  # before a first ANALYZE, PostgreSQL reads all memories otherwise
     .order_by(_vector.ordinal)
 )
+_FIRST: Final = case((_vector.ordinal == 0, _vector.tokens))
+_WITH_FIRST_TOKENS = select(_vector.memory_id, _vector.ordinal, _FIRST, _vector.embedding).where(_of_ids)
+"""The tokens of the first chunk come along, since most memories have no other."""
 _place = cast(_vector.memory_id, BigInteger) * _MOST_CHUNKS + _vector.ordinal
-_TOKENS = select(_vector.memory_id, _vector.tokens).where(
+_TOKENS = select(_place, _vector.tokens).where(
     _of_ids, any_of(_place, bindparam("places", type_=Listed())), _vector.tokens.is_not(None)
 )
-
-
-@dataclass(frozen=True, slots=True)
-class LateInteraction:
-    """How near a memory is: the cosine of its best chunk, and the late interaction of its best chunk (about -1–1).
-
-    `late` counts every query token alike, `rare` by the weight it was given; both are None where the memory's tokens
-    are not stored yet.
-    """
-
-    cosine: float
-    late: float | None
-    rare: float | None
 
 
 class SqlVectors:
@@ -86,23 +78,24 @@ class SqlVectors:
             return scan(connection, vector, len(ids), OF_IDS, {"ids": ids}) if self._serves() else {}
         return {}
 
-    def late_interaction(
-        self, vector: Vector, tokens: Matrix, weights: Weights, ids: Sequence[int]
-    ) -> dict[int, LateInteraction]:
+    def late_interaction(self, vector: Vector, tokens: Matrix, weights: Weights, ids: Sequence[int]) -> LateInteraction:
         """Return how near each memory of `ids` is to a query; one without vectors is absent.
 
         `vector` is float32[d] and `tokens` float32[q, d], all unit; `weights` has one number per token, 1 in sum.
         """
-        near: dict[int, list[tuple[float, int]]] = defaultdict(list)
-        stored: list[tuple[int, bytes]] = []
         with self._readable(), self._database.reading() as connection:
-            for chunks, cosines in _compared(connection, vector, OF_IDS, {"ids": ids if self._serves() else ()}):
-                for chunk, cosine in zip(chunks, cosines.tolist(), strict=True):
-                    near[chunk.memory_id].append((-cosine, chunk.ordinal))
+            chunks = _Chunks.read(connection, vector, ids if self._serves() else ())
             whole = len(vector) // 8  # bytes of one token
-            stored = [one for one in _stored(connection, near) if not len(one[1]) % whole] if len(tokens) else []
-        late = _late(self._similarity, tokens, weights, stored) if len(tokens) else {}
-        return {one: LateInteraction(-min(found)[0], *late.get(one, (None, None))) for one, found in near.items()}
+            owners, stored = chunks.tokens(connection, whole) if len(tokens) else (np.zeros(0, np.intp), [])
+            late = np.full((2, len(chunks.memories)), np.nan)
+            if stored:
+                near = self._similarity(tokens, stored)
+                # Not `@`: on rows this short BLAS also computes with what lies behind them, and then warns of that.
+                weighed = (near * np.asarray(weights, dtype=np.float32)).sum(axis=1)
+                np.fmax.at(late[0], owners, near.mean(axis=1))
+                np.fmax.at(late[1], owners, weighed)
+            return LateInteraction(chunks.memories.tolist(), chunks.best.astype(np.float64), late[0], late[1])
+        return LateInteraction.none()
 
     def similarities(self, ids: Sequence[int]) -> dict[tuple[int, int], float]:
         """Return the cosine of the best chunks of each pair of memories; one without vectors is in no pair."""
@@ -195,7 +188,8 @@ def as_vector(blob: bytes) -> Vector:
 
 def nearest_first(cosines: Mapping[int, float], limit: int) -> dict[int, float]:
     """Return the `limit` memories with the largest cosines, the largest first."""
-    return dict(sorted(cosines.items(), key=lambda pair: (-pair[1], pair[0]))[:limit])
+    order = sorted(sorted(cosines), key=cosines.__getitem__, reverse=True)
+    return {one: cosines[one] for one in order[:limit]}
 
 
 def _compared(
@@ -211,25 +205,64 @@ def _compared(
         yield page, np.vecdot(as_vector(whole).reshape(len(page), len(vector)), vector)
 
 
-def _stored(connection: Connection, near: Mapping[int, list[tuple[float, int]]]) -> list[tuple[int, bytes]]:
-    """Read the tokens of the chunks of each memory that are nearest, so that long documents cost little more."""
-    order = enumerate(sorted(near, key=lambda one: (min(near[one]), one)))
-    most = {one: _CHUNKS_OF_BEST if at < _BEST else _CHUNKS_OF_GOOD if at < _GOOD else 1 for at, one in order}
-    places = [one * _MOST_CHUNKS + place for one in near for _, place in heapq.nsmallest(most[one], near[one])]
-    rows = connection.execute(_TOKENS, {"ids": list(near), "places": places}).all() if near else ()
-    return [(memory_id, tokens) for memory_id, tokens in rows]
+@dataclass(frozen=True, slots=True)
+class _Chunks:
+    """The chunks of some memories as columns of length n, each memory's together and its nearest first.
 
+    `starts` are the places of the nearest ones. `first` holds the tokens of the chunks of ordinal 0, None elsewhere.
+    """
 
-def _late(
-    similarity: Similarity, tokens: Matrix, weights: Weights, stored: Sequence[tuple[int, bytes]]
-) -> dict[int, tuple[float, float]]:
-    """Return the late interaction of each memory's best chunk, plain and weighted; each may be another chunk's."""
-    near = similarity(tokens, [blob for _, blob in stored])
-    # Not `@`: on rows this short BLAS also computes with what lies behind them, and then warns of that.
-    weighed = (near * np.asarray(weights, dtype=np.float32)).sum(axis=1)
-    plain, rare = near.mean(axis=1).tolist(), weighed.tolist()
-    best: dict[int, tuple[float, float]] = {}
-    for (owner, _), late, weighted in zip(stored, plain, rare, strict=True):
-        before = best.get(owner, (-2.0, -2.0))
-        best[owner] = (max(late, before[0]), max(weighted, before[1]))
-    return best
+    owners: NDArray[np.int64]
+    ordinals: NDArray[np.int64]
+    cosines: NDArray[np.float32]
+    first: list[bytes | None]
+    starts: NDArray[np.intp]
+
+    @classmethod
+    def read(cls, connection: Connection, vector: Vector, ids: Sequence[int]) -> _Chunks:
+        """Read the chunks of these memories, and compare each with a vector."""
+        rows: list[Any] = []
+        parts: list[NDArray[np.float32]] = [np.zeros(0, np.float32)]
+        for page, some in _compared(connection, vector, _WITH_FIRST_TOKENS, {"ids": ids}):
+            rows += page
+            parts.append(some)
+        owners, ordinals = (np.array([row[column] for row in rows], np.int64) for column in (0, 1))
+        cosines = np.concatenate(parts)
+        order = np.lexsort((ordinals, -cosines, owners))
+        owners = owners[order]
+        starts = np.flatnonzero(np.diff(owners, prepend=-1))
+        first = [rows[place][2] for place in order.tolist()]
+        return cls(owners, ordinals[order], cosines[order], first, starts)
+
+    @property
+    def memories(self) -> NDArray[np.int64]:
+        """Return the ids of the memories."""
+        return self.owners[self.starts]
+
+    @property
+    def best(self) -> NDArray[np.float32]:
+        """Return the cosine of the best chunk of each memory."""
+        return self.cosines[self.starts]
+
+    def tokens(self, connection: Connection, whole: int) -> tuple[NDArray[np.intp], list[bytes]]:
+        """Return the tokens of those chunks of each memory that are nearest, and which memory each is of, by its place.
+
+        Of the best memories several chunks take part, so that long documents cost little more. A token has `whole`
+        bytes; what is cut off is left out.
+        """
+        counts = np.diff(self.starts, append=len(self.owners))
+        standing = np.empty(len(self.starts), np.intp)
+        standing[np.lexsort((self.memories, self.ordinals[self.starts], -self.best))] = np.arange(len(self.starts))
+        most = np.where(standing < _BEST, _CHUNKS_OF_BEST, np.where(standing < _GOOD, _CHUNKS_OF_GOOD, 1))
+        chosen = np.flatnonzero(np.arange(len(self.owners)) - np.repeat(self.starts, counts) < np.repeat(most, counts))
+        owners, ordinals = self.owners[chosen], self.ordinals[chosen]
+        later = owners * _MOST_CHUNKS + ordinals
+        asked = {"ids": self.memories.tolist(), "places": later[ordinals > 0].tolist()}
+        further = dict(map(tuple, connection.execute(_TOKENS, asked))) if asked["places"] else {}
+        known = [
+            (self.first[place] if at == 0 else further.get(key)) or b""
+            for place, at, key in zip(chosen.tolist(), ordinals.tolist(), later.tolist(), strict=True)
+        ]
+        sizes = np.array(list(map(len, known)))
+        sound = np.flatnonzero((sizes > 0) & (sizes % whole == 0)).tolist()
+        return np.searchsorted(self.memories, owners[sound]), [known[place] for place in sound]

@@ -9,10 +9,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import InitVar, dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from sqlalchemy import Connection, func, select
 
@@ -22,7 +22,8 @@ from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database
 from recollect.store.sql.expressions import any_of
 from recollect.store.sql.mapping import IDS
-from recollect.store.sql.visibility import HERE, namespace_ids, passing, run_visible, size, values_of
+from recollect.store.sql.query_facts import queued
+from recollect.store.sql.visibility import namespace_ids, passing, run_visible, size, values_of
 from recollect.store.vectors.exact import CHUNKS, OF_IDS, SqlVectors, nearest_first, scan
 from recollect.store.vectors.index import SCANNED_AWAY, IndexAway, IndexBroken, VectorIndex
 from recollect.store.vectors.outbox import Outbox, stale
@@ -30,6 +31,9 @@ from recollect.store.vectors.outbox import Outbox, stale
 if TYPE_CHECKING:
     from recollect.engines.embedder import Vector
     from recollect.store.vectors.exact import Similarity
+
+    Seen: TypeAlias = Callable[[Mapping[int, float]], Collection[int]]
+    """From memories with their cosines to those that a view may see."""
 
 log = logging.getLogger(__name__)
 
@@ -43,9 +47,6 @@ _REST = 10.0  # times as long as a purge took
 
 _CHUNKS_OF = select(func.count()).select_from(tables.vector).where(any_of(tables.vector.c.memory_id, IDS))
 _BY_ID = select(tables.memory.c.id).where(any_of(tables.memory.c.id, IDS))
-_QUEUED = (tables.outbox.c.embedded.is_(True), any_of(tables.outbox.c.namespace_id, HERE))
-# The index knows what only waits for the model.
-_PENDING = select(tables.memory.c.id).where(tables.memory.c.id.in_(select(tables.outbox.c.memory_id).where(*_QUEUED)))
 
 
 @dataclass(eq=False)
@@ -75,8 +76,11 @@ class VectorSearch(SqlVectors):
     def __post_init__(self, stopping: threading.Event) -> None:
         self._outbox = Outbox(self._database, self._index, stopping)
 
-    def nearest(self, vector: Vector, view: View, limit: int) -> dict[int, float]:
-        """Return the `limit` memories nearest to `vector` that `view` may see, with cosine (-1–1), nearest first."""
+    def nearest(self, vector: Vector, view: View, limit: int, seen: Seen | None = None) -> dict[int, float]:
+        """Return the `limit` memories nearest to `vector` that `view` may see, with cosine (-1–1), nearest first.
+
+        `seen` says of memories with their cosines, nearest first, which the view may see, of so many that they suffice.
+        """
         with self._readable(), self._database.reading() as connection:
             if not self._serves():
                 return {}
@@ -84,7 +88,9 @@ class VectorSearch(SqlVectors):
             few = _few(connection, view) if small else None
             if few is not None and (view.filtered or len(few) <= limit or not _long(connection, few)):
                 return scan(connection, vector, limit, OF_IDS, {"ids": few})
-            near = self._indexed(connection, vector, view, limit, lambda: small or _few(connection, view) is None)
+            patient = lambda: small or _few(connection, view) is None  # noqa: E731
+            seen = seen or (lambda found: set(run_visible(connection, _BY_ID, view, ids=found).scalars()))
+            near = self._indexed(connection, vector, view, limit, patient, seen)
             if near is None and self._away and size(connection, view) > SCANNED_AWAY:
                 return {}
             if near is None or len(near) < limit:
@@ -250,7 +256,7 @@ class VectorSearch(SqlVectors):
         self._rests_until = time.monotonic() + _REST * (time.monotonic() - began)
 
     def _indexed(
-        self, connection: Connection, vector: Vector, view: View, limit: int, patient: Callable[[], bool]
+        self, connection: Connection, vector: Vector, view: View, limit: int, patient: Callable[[], bool], seen: Seen
     ) -> dict[int, float] | None:
         """Ask the index, and where `patient` for ever more, until `limit` of what it finds may be seen.
 
@@ -262,7 +268,8 @@ class VectorSearch(SqlVectors):
             return None
         if self._model is not None and store_metadata.generation_of(known) != self._index.generation:
             return None
-        waiting = list(run_visible(connection, _PENDING, view).scalars())
+        pending = queued(connection, view)  # the index knows what only waits for the model
+        waiting = list(run_visible(connection, _BY_ID, view, ids=pending).scalars()) if pending else []
         fresh = scan(connection, vector, limit, OF_IDS, {"ids": waiting}) if waiting else {}
         near: dict[int, float] = {}
         for times in (1, *_PATIENT):
@@ -271,7 +278,8 @@ class VectorSearch(SqlVectors):
             found = self._ask(numbers, vector, limit * _CHUNKS_PER_MEMORY * times)
             if found is None:
                 return None
-            allowed = set(run_visible(connection, _BY_ID, view, ids=found).scalars())
+            found = nearest_first(found, len(found))
+            allowed = seen(found)
             near = {one: cosine for one, cosine in found.items() if one in allowed} | fresh
             if len(near) >= limit:
                 break
