@@ -99,7 +99,7 @@ from recollect.doors.cli import dispatch, tab, thin
 asked = []
 thin.run = lambda words, *_, **__: asked.append(words) or 0
 assert dispatch.run({words!r}) == 0 and asked == [{words!r}]
-assert tab.asked("bash").words == []
+assert tab.line_from_shell("bash").words == []
 """
     served = environment | {"RECOLLECT_DAEMON": "true"}
     loaded = loaded_by(program, served) - loaded_by("", served)

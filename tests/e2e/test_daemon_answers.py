@@ -9,6 +9,6 @@ from recollect.domain.verbs import BY_NAME
 
 def test_every_operation_answers_through_the_daemon(place: Place) -> None:
     """A client gets the answer of every operation back as its type, and what is shown of it meets the schema."""
-    link = place.imports.link()
+    link = place.link()
     for name, fields in REQUESTS:
         check_schema(name, BY_NAME[name].answer, link.perform(name, **fields))

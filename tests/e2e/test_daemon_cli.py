@@ -137,7 +137,7 @@ def test_the_log_holds_no_memory_and_no_token(place: Place) -> None:
     memory_id = place.remember("Zerline the quokka lives in the logroom")
     place.recall("xylophone quokka")
     place.cli("remember", f"the token is {secret}", code=3)
-    place.imports.link().operation("forget", {"id": memory_id})
+    place.link().operation("forget", {"id": memory_id})
     token = place.published()["token"]
     place.cli("stop")
     logs = place.logs()

@@ -33,7 +33,7 @@ def test_killed_in_mid_write(place: Place) -> None:
     """Clients that write while the daemon is killed start it again; nothing acknowledged is lost, nothing doubled."""
     place.pid()
     texts = [f"fact {number} of the storm" for number in range(60)]
-    link, done = place.imports.link(), threading.Semaphore(0)
+    link, done = place.link(), threading.Semaphore(0)
 
     def remember(content: str) -> tuple[str, str]:
         found = link.operation("remember", {"content": content})
@@ -240,7 +240,7 @@ def test_no_space_to_start(place: Place, limit: int) -> None:
 def test_a_request_while_it_is_going(make_place: Callable[..., Place]) -> None:
     """Calls that come while the daemon is just ending are served by the next one."""
     place = make_place(idle_minutes=0.002)
-    link = place.imports.link()
+    link = place.link()
     found = []
     for number in range(3):
         found.append(link.operation("remember", {"content": f"at the door {number}"})["id"])

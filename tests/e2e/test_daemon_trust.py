@@ -62,7 +62,7 @@ def test_a_wrong_token(shared: Place) -> None:
 @pytest.mark.full
 def test_the_token_lives_as_long_as_the_store(place: Place) -> None:
     """A daemon that replaces another takes the same token, so that whoever was told it goes on; a file keeps it."""
-    link = place.imports.link()
+    link = place.link()
     link.operation("remember", {"content": "one"})
     before = place.published()["token"]
     place.kill()

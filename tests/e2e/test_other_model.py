@@ -94,7 +94,7 @@ class Asking(threading.Thread):
 
     def __init__(self, place: Place) -> None:
         super().__init__()
-        self.link = place.imports.link()
+        self.link = place.link()
         self.answers: list[list[str]] = []
         self.end: RecollectError | None = None
 

@@ -36,7 +36,7 @@ def test_nothing_is_shown_or_changed_that_may_not_be(store: App, settings: Setti
 
 @pytest.mark.full_cases("facts-1", "records-3", "export_reader-1")
 @pytest.mark.parametrize(
-    ("room", "seed"), [("writing", 1), ("visibility", 1), ("facts", 1), ("records", 3), ("export_reader", 1)]
+    ("room", "seed"), [("memory_lookup", 1), ("visibility", 1), ("facts", 1), ("records", 3), ("export_reader", 1)]
 )
 def test_the_model_notices(
     store: App, settings: Settings, time: Clock, monkeypatch: pytest.MonkeyPatch, room: str, seed: int

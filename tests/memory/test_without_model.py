@@ -185,22 +185,8 @@ def test_what_was_written_meanwhile_is_embedded_later(app: App) -> None:
 
 def test_a_memory_that_waits_for_the_model_is_owned_up_to(app: App) -> None:
     """While memories wait to be embedded, the answer says that meaning was not searched everywhere."""
-
-    class Waiting:
-        """The embeddings of a store whose background work has not run yet."""
-
-        def unembedded(self, limit: int, _: object) -> list[object]:
-            return [object()][:limit]
-
-    class Slow:
-        """The records of that store."""
-
-        embeddings = Waiting()
-
-        def __getattr__(self, name: str) -> object:
-            return getattr(app.records, name)
-
-    recalled = recall(replace(app, records=Slow()), Query(query="anything"), ADA)
+    remember(cold(app), Draft(content="The pier is long."), ADA)
+    recalled = recall(app, Query(query="anything"), ADA)
     assert recalled.notes == ("Some memories have no embeddings yet.",)
 
 

@@ -101,7 +101,7 @@ def check_crowd(place: Place, crowd: Crowd) -> None:
     pid = place.pid()
     assert [one.pid for one in place.processes()] == [pid]
     until(place.well)
-    link = place.imports.link()
+    link = place.link()
     for said in list(crowd.acknowledged)[:: max(1, len(crowd.acknowledged) // 60)]:
         found = link.operation("recall", {"query": said, "limit": 3, "min_score": 0.0})
         assert said in [hit["memory"]["content"] for hit in found["hits"]]

@@ -186,10 +186,10 @@ def test_a_file_that_cannot_be_read_just_now_is_not_lost(tmp_path: Path, monkeyp
     """Without a free file descriptor the daemon does not take its runtime file for removed."""
     assert not runtime.published_by(tmp_path, 1)
 
-    def full(_: Path) -> bytes:
+    def full(*_: object) -> bytes:
         raise OSError(errno.EMFILE, "Too many open files")
 
-    monkeypatch.setattr(Path, "read_bytes", full)
+    monkeypatch.setattr("builtins.open", full)
     assert runtime.published_by(tmp_path, 1)
 
 

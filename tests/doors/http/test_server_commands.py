@@ -79,6 +79,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "user list": (),
     "user disable": ("zoe",),
     "user enable": ("zoe",),
+    "user link": ("zoe", "--issuer", "https://login.example.com", "--subject", "7f2c"),
     "token add": ("--label", "laptop"),
     "token accept": (),
     "token list": (),
@@ -111,8 +112,14 @@ LOCAL: dict[str, tuple[str, ...]] = {
 """Commands that look after a store, and so run where it is."""
 CODES = {"token accept": 11, "edit": 2, "session keep": 4, "session drop": 4, "backup verify": 2, "restore": 2}
 """Commands that end otherwise than with 0: without an invitation, an editor, an observation, or a backup."""
-ELSEWHERE = {"mcp": "test_team_walk.py", "hook": "test_hook_remote.py", "page": "test_page_command.py"}
-"""Commands that talk for as long as an agent does, and the tests that do so."""
+ELSEWHERE = {
+    "mcp": "test_team_walk.py",
+    "hook": "test_hook_remote.py",
+    "page": "test_page_command.py",
+    "login": "test_provider_sign_in.py",
+    "logout": "test_provider_sign_in.py",
+}
+"""Commands that need an agent, a browser or an identity provider, and the tests that have these."""
 
 
 @dataclass

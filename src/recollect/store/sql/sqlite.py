@@ -162,7 +162,7 @@ class Sqlite(Dialect):
         for name in fts5_schema.INDEXES:
             try:
                 connection.exec_driver_sql(f"INSERT INTO {name}({name}, rank) VALUES ('integrity-check', 1)")  # noqa: S608 - our own names
-            except DatabaseError:
+            except (DatabaseError, MemoryError):  # damage may ask for more memory than there is
                 return name
         try:
             differs = connection.exec_driver_sql(fts5_schema.LENGTHS_DIFFER).scalar()

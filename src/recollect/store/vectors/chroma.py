@@ -97,12 +97,13 @@ class ChromaCollections(ABC):
             guarded(lambda: self._release(client))
 
     def query(self, namespace: str, vector: Vector, limit: int) -> dict[int, float]:
-        """Return the memories of the `limit` nearest chunks, each with its best cosine."""
+        """Return the memories of the `limit` nearest chunks, each with its best cosine; the nearest comes first."""
         asked: Any = [vector]
         found = self._guarded(namespace, lambda one: one.query(asked, n_results=limit, include=["distances"]))
-        distances = (found["distances"] or [[]])[0]
-        farthest_first = sorted(zip(distances, found["ids"][0], strict=True), reverse=True)
-        return {int(name.partition(".")[0]): 1.0 - distance for distance, name in farthest_first}
+        best: dict[int, float] = {}
+        for name, distance in zip(found["ids"][0], (found["distances"] or [[]])[0], strict=True):
+            best.setdefault(int(name.partition(".")[0]), 1.0 - distance)
+        return best
 
     def put(self, namespace: str, ids: Sequence[str], vectors: Sequence[Vector]) -> None:
         """Insert or replace vectors."""
