@@ -65,6 +65,17 @@ def test_a_group_that_is_gone_takes_the_team_along(server: TeamServer, token: Ca
         assert listed["grace"]["teams"] == {}
 
 
+def test_an_older_token_brings_no_group_back(server: TeamServer, token: Callable[..., str]) -> None:
+    """A token that was issued before the group was taken away, and is shown only after that, gives no role again."""
+    older = token(groups=("leads",), iat=int(time.time()) - 60)
+    project = {"params": {"project": "engine", "team": "crew"}}
+    with server.talking() as talk:
+        assert talk.post("/v1/recall", {"query": "keel"}, token(groups=()), params={}).status_code == 200
+        assert talk.post("/v1/recall", {"query": "keel"}, older, params={}).status_code == 200
+        assert talk.post("/v1/recall", {"query": "keel"}, older, **project).status_code == 403
+        assert talk.post("/v1/recall", {"query": "keel"}, token(groups=("leads",)), **project).status_code == 200
+
+
 def test_a_team_that_no_group_rules_is_left_alone(server: TeamServer, token: Callable[..., str]) -> None:
     """Roles that were given by hand in other teams stay."""
     with server.talking() as talk:
@@ -96,6 +107,7 @@ def _signed_by_secret(claims: dict[str, Any], secret: bytes, key_id: str) -> str
         {"aud": None},
         {"sub": None},
         {"exp": None},
+        {"iat": None},
         {"exp": int(time.time()) - 3_600},
         {"nbf": int(time.time()) + 3_600},
         {"iat": int(time.time()) + 3_600},

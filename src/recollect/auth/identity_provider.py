@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 _ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Signatures by a private key; a shared secret proves nothing here."""
-_REQUIRED: Final = ("exp", "iss", "sub", "aud")
+_REQUIRED: Final = ("exp", "iat", "iss", "sub", "aud")
 _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint")
 _SECONDS: Final = 5.0  # for an answer of the provider
 _TURN: Final = 2.0  # seconds that a request waits while another asks the provider
@@ -62,6 +62,8 @@ class Person:
     subject: str
     name: str
     groups: tuple[str, ...]
+    issued_at: datetime
+    """The moment at which the provider issued the token that proves this."""
     until: datetime
     """The moment at which the token that proves this expires."""
 
@@ -167,8 +169,8 @@ class IdentityProvider:
                 f"Sign-in refused: the identity provider tells no `{self._settings.oidc_subject_claim}`."
             )
         each = groups if isinstance(groups, list) else [groups] if groups else []
-        until = datetime.fromtimestamp(float(claims["exp"]), UTC)
-        return Person(self._issuer, subject, name.strip(), tuple(map(str, each)), until)
+        issued_at, until = (datetime.fromtimestamp(float(claims[at]), UTC) for at in ("iat", "exp"))
+        return Person(self._issuer, subject, name.strip(), tuple(map(str, each)), issued_at, until)
 
     def _userinfo(self, access_token: str, subject: str) -> dict[str, Any]:
         """Return the further claims of a person, none where the provider has none or they are about another."""

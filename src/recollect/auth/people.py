@@ -45,11 +45,12 @@ def _admit(app: App, person: Person, rules: GroupRoles, made: NewToken, label: s
         user = writing.user(name)
         if user is None or user.disabled_at is not None:
             raise Forbidden(_DISABLED)
-        for team, role in roles_by_team(rules, person.groups).items():
-            if role is not None and not writing.has_team(team):
-                writing.add_team(team)
-            if user.teams.get(team) is not role:
-                writing.set_role(team, name, role)
+        if writing.takes_groups(person.issuer, person.subject, person.issued_at):
+            for team, role in roles_by_team(rules, person.groups).items():
+                if role is not None and not writing.has_team(team):
+                    writing.add_team(team)
+                if user.teams.get(team) is not role:
+                    writing.set_role(team, name, role)
         writing.forget_expired(name)
         if not writing.has_hash(made.hashed):
             now = app.clock()

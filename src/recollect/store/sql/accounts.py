@@ -180,11 +180,18 @@ class AccountWriting:
 
     def link(self, user: str, issuer: str, subject: str) -> None:
         """Let a person of an identity provider be a user here, in place of whom they were before."""
-        before = (identity.c.issuer == issuer, identity.c.subject == subject)
-        self._connection.execute(delete(identity).where(*before))
-        row = {"issuer": issuer, "subject": subject, "account_id": self._account_id(user), "created_at": self._at}
-        self._connection.execute(insert(identity).values(row))
+        here = (identity.c.issuer == issuer, identity.c.subject == subject)
+        row = {"account_id": self._account_id(user), "created_at": self._at}
+        if not self._connection.execute(update(identity).where(*here).values(row)).rowcount:
+            self._connection.execute(insert(identity).values(row | {"issuer": issuer, "subject": subject}))
         self._note(ACCOUNTS, "link_identity", user=user, issuer=issuer, subject=subject)
+
+    def takes_groups(self, issuer: str, subject: str, issued_at: datetime) -> bool:
+        """Say whether what the provider issued then is the newest that tells the groups of a person, and keep when."""
+        here = (identity.c.issuer == issuer, identity.c.subject == subject)
+        newest = or_(identity.c.groups_at.is_(None), identity.c.groups_at <= issued_at)
+        found = self._connection.execute(update(identity).where(*here, newest).values(groups_at=issued_at))
+        return bool(found.rowcount)
 
     def set_disabled(self, name: str, *, disabled: bool) -> None:
         """Disable or enable a user."""
