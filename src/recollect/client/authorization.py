@@ -28,6 +28,7 @@ from mcp.shared.auth import (
     OAuthToken,
     ProtectedResourceMetadata,
 )
+from mcp.shared.auth_utils import check_resource_allowed
 from pydantic import AnyUrl, ValidationError
 
 from recollect.client.server import ServerClient
@@ -135,6 +136,9 @@ class SigningIn:
                 f"The server {self.server.name} signs nobody in: ask an admin for an invitation, and accept it with "
                 "`recollect token accept`."
             ) from None
+        named = str(self.resource.resource)
+        if not check_resource_allowed(requested_resource=self.server.name, configured_resource=named):
+            raise Unauthorized(f"The server {self.server.name} calls itself {named}: sign in at that address.")
         self.client_id = str(found.get(CLIENT, ""))
 
     def by_browser(self, opened: Callable[[str], object]) -> dict[str, Any]:
