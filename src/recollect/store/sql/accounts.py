@@ -277,13 +277,11 @@ class AccountWriting:
 
     def revoke(self, prefix: str) -> None:
         """Let a token open nothing any more, nor those of the browsers that were signed in with it."""
-        here = (token.c.prefix == prefix, token.c.revoked_at.is_(None))
-        if self._connection.execute(update(token).where(*here).values(revoked_at=self._at)).rowcount:
-            self._note(ACCOUNTS, "revoke_token", prefix=prefix)
+        if self._revoked(prefix):
             owner = select(token.c.account_id).where(token.c.prefix == prefix).scalar_subquery()
             its_own = (token.c.label == f"{OF_BROWSER}{prefix}") & (token.c.account_id == owner)
             for one in self._connection.execute(select(token.c.prefix).where(its_own)).scalars().all():
-                self.revoke(one)
+                self._revoked(one)  # no browser is signed in with the token of a browser
 
     def revoke_all(self, user: str) -> int:
         """Let no token of a user open anything any more; return how many there were."""
@@ -296,6 +294,14 @@ class AccountWriting:
     def refuse(self, field: str, kinds: Sequence[str]) -> None:
         """Journal that the gate refused a request: the field and the kinds of secret, never a value."""
         self._note(ACCOUNTS, "refuse", field=field, kinds=list(kinds))
+
+    def _revoked(self, prefix: str) -> bool:
+        """Revoke a token alone; say whether it was not revoked before."""
+        here = (token.c.prefix == prefix, token.c.revoked_at.is_(None))
+        changed = bool(self._connection.execute(update(token).where(*here).values(revoked_at=self._at)).rowcount)
+        if changed:
+            self._note(ACCOUNTS, "revoke_token", prefix=prefix)
+        return changed
 
     def _team(self, name: str) -> int | None:
         return self._connection.execute(select(team.c.id).where(team.c.name == name)).scalar()
