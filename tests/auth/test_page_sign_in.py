@@ -126,6 +126,14 @@ def test_what_the_browser_keeps_must_fit(provider: OidcProvider, browser: TestCl
     assert COOKIE not in browser.cookies
 
 
+@pytest.mark.parametrize("lacking", ["state", "nonce", "verifier"])
+def test_what_the_browser_keeps_must_be_whole(browser: TestClient, lacking: str) -> None:
+    """A cookie that lacks a part is one of no sign-in, and no failure of the server."""
+    parts = {name: "x" for name in ("state", "nonce", "verifier", "onward") if name != lacking}
+    browser.cookies.set("recollect_sign_in", urlencode(parts))
+    assert browser.get(f"{DONE}?code=x&state=x").status_code == 401
+
+
 @pytest.mark.parametrize(
     "query", ["", "code=x", "error=access_denied&state=STATE", "code=x&state=STATE&iss=https://e.x"]
 )
