@@ -236,6 +236,37 @@ def test_a_provider_that_hangs_holds_nobody_up(
             assert time.monotonic() - began < 1.0
 
 
+def test_who_waited_for_a_provider_that_hangs_asks_it_no_more(
+    make_server: Callable[..., TeamServer], token: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once it did not answer the first, those who waited for their turn are told so, and do not wait one by one."""
+    monkeypatch.setattr(identity_provider, "_SECONDS", 1.0)
+    monkeypatch.setattr(identity_provider, "_TURN", 30.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        server = make_server(oidc_issuer=f"http://127.0.0.1:{silent.getsockname()[1]}")
+        with server.talking() as talk, ThreadPoolExecutor(4) as threads:
+            began = time.monotonic()
+            asked = [threads.submit(talk.post, "/v1/recall", {"query": "keel"}, token()) for _ in range(4)]
+            assert {each.result().status_code for each in asked} == {503}
+            assert time.monotonic() - began < 4.5
+
+
+def test_keys_that_cannot_be_read_are_asked_for_once_in_a_while(
+    server: TeamServer, token: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever sends tokens does not have the provider asked for each of them, also where it answers nonsense."""
+    asked: list[str] = []
+
+    def nonsense(keys: jwt.PyJWKClient) -> None:
+        asked.append(keys.uri)
+        json.loads("<!doctype html>")
+
+    monkeypatch.setattr(jwt.PyJWKClient, "fetch_data", nonsense)
+    with server.talking() as talk:
+        assert [talk.post("/v1/recall", {"query": "keel"}, token()).status_code for _ in range(3)] == [503] * 3
+    assert len(asked) == 1
+
+
 @pytest.mark.parametrize(
     "text", ["eyJ.e30.x", "eyJhbGciOiJSUzI1NiJ9.e30.x", "eyJhbGciOiJSUzI1NiJ9.!.x", "eyJ" + "a" * 9_000]
 )

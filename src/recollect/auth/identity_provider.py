@@ -191,7 +191,7 @@ class IdentityProvider:
                 self._keys = jwt.PyJWKClient(address, timeout=_SECONDS, cooldown_duration=_KEY_PAUSE)
             try:
                 return self._keys.get_signing_key_from_jwt(token)
-            except jwt.PyJWKClientConnectionError as error:
+            except (jwt.PyJWKClientConnectionError, jwt.PyJWKSetError, OSError, ValueError) as error:
                 raise _unreachable(self._issuer, error) from None
 
     def _known(self) -> dict[str, Any]:
@@ -204,12 +204,16 @@ class IdentityProvider:
     @contextmanager
     def _asking(self) -> Iterator[None]:
         """Let a single request at a time ask the provider: where it hangs, the others end soon and free a thread."""
+        away = ProviderUnreachable(_AWAY.format(self._issuer))
         if time.monotonic() < self._again or not self._lock.acquire(timeout=_TURN):
-            raise ProviderUnreachable(_AWAY.format(self._issuer))
+            raise away
         try:
+            if time.monotonic() < self._again:  # it did not answer whoever was waited for
+                raise away
             yield
-        except ProviderUnreachable:
-            self._again = time.monotonic() + _PAUSE
+        except ProviderUnreachable as error:
+            if error is not away:
+                self._again = time.monotonic() + _PAUSE
             raise
         finally:
             self._lock.release()
