@@ -85,6 +85,13 @@ def test_a_team_that_no_group_rules_is_left_alone(server: TeamServer, token: Cal
         assert talk.post("/v1/recall", {"query": "keel"}, token(groups=()), params={"team": "sail"}).status_code == 200
 
 
+def test_a_token_may_call_itself_an_access_token(server: TeamServer, token: Callable[..., str]) -> None:
+    """Some providers name the kind in the header (RFC 9068)."""
+    with server.talking() as talk:
+        for kind in ("at+jwt", "application/at+jwt"):
+            assert talk.post("/v1/recall", {"query": "keel"}, token(header_typ=kind)).status_code == 200
+
+
 def _text(part: bytes) -> str:
     return base64.urlsafe_b64encode(part).decode().rstrip("=")
 
@@ -114,13 +121,17 @@ def _signed_by_secret(claims: dict[str, Any], secret: bytes, key_id: str) -> str
         {"preferred_username": None},
         {"preferred_username": " "},
         {"key": new_key()},
+        {"nonce": "of a sign-in"},
+        {"at_hash": "of an access token"},
+        {"typ": "ID"},
+        {"header_typ": "logout+jwt"},
     ],
     ids=lambda claims: " ".join(f"{name} {value}"[:30] for name, value in claims.items()),
 )
 def test_a_token_that_proves_nothing_is_refused(
     server: TeamServer, token: Callable[..., str], claims: dict[str, Any]
 ) -> None:
-    """Issuer, audience, dates, name and signature each count; nothing of such a person is stored."""
+    """Issuer, audience, dates, name, kind and signature each count; nothing of such a person is stored."""
     with server.talking() as talk:
         answer = talk.post("/v1/recall", {"query": "keel"}, token("mallory", **claims))
         assert (answer.status_code, answer.json()["error"]) == (401, "Unauthorized")
