@@ -163,6 +163,15 @@ def test_the_name_of_another_is_not_taken_over(server: TeamServer, token: Callab
         assert talk.post("/v1/recall", {"query": "keel"}, second).status_code == 403
 
 
+def test_the_command_of_a_refusal_is_safe_to_run(server: TeamServer, token: Callable[..., str]) -> None:
+    """An admin copies it into a shell, and the person at the provider may choose their name."""
+    server.administer("add_user", user="ada; reboot")
+    with server.talking() as talk:
+        refused = talk.post("/v1/recall", {"query": "mine"}, token("ada; reboot", sub="auth0|1"))
+    assert "recollect user link 'ada; reboot' --issuer" in refused.json()["message"]
+    assert "--subject 'auth0|1'`" in refused.json()["message"]
+
+
 def test_a_person_stays_the_same_under_another_name(server: TeamServer, token: Callable[..., str]) -> None:
     """The subject says who it is: what the provider calls them later changes no user."""
     with server.talking() as talk:
