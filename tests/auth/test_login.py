@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import threading
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from urllib.parse import urlsplit
@@ -11,7 +13,7 @@ import pytest
 
 from oidc_provider import OidcProvider, Visitor
 from recollect.auth.authenticate import authenticate
-from recollect.client.authorization import SigningIn, Wanted
+from recollect.client.authorization import Loopback, SigningIn, Wanted
 from recollect.errors import Unauthorized
 from recollect.server_url import parse
 from team_process import free_port
@@ -94,3 +96,12 @@ def test_a_server_that_calls_itself_another_gets_no_token(
     """Otherwise it would be sent a token that opens that other server."""
     with pytest.raises(Unauthorized, match="calls itself https://memory"):
         make_sign_in(public_address="https://memory.example")
+
+
+def test_a_connection_that_says_nothing_keeps_no_browser_waiting() -> None:
+    """Browsers open connections ahead, and use another one."""
+    with Loopback() as loopback, socket.create_connection(("127.0.0.1", loopback.server_port)):
+        asking = threading.Thread(target=urllib.request.urlopen, args=(f"{loopback.address}?code=x&state=y",))
+        asking.start()
+        assert loopback.wait().code == "x"
+        asking.join()

@@ -76,7 +76,7 @@ class _Memory:
         self.client = client_info
 
 
-class _Loopback(HTTPServer):
+class Loopback(HTTPServer):
     """Waits on this machine for the browser that the provider sends back."""
 
     def __init__(self) -> None:
@@ -100,7 +100,8 @@ class _Loopback(HTTPServer):
 
 
 class _Answer(BaseHTTPRequestHandler):
-    server: _Loopback
+    server: Loopback
+    timeout = 2.0  # seconds in which a connection must say something: browsers open some ahead
 
     def do_GET(self) -> None:
         """Take what the provider sends, and nothing else."""
@@ -147,10 +148,10 @@ class SigningIn:
         Raises `Unauthorized` where nobody signs in, and what the server reports.
         """
         logging.getLogger("mcp.client.auth").setLevel(logging.CRITICAL)  # it logs what it raises, codes included
-        with _Loopback() as loopback:
+        with Loopback() as loopback:
             return anyio.run(self._through_browser, loopback, opened)
 
-    async def _through_browser(self, loopback: _Loopback, opened: Callable[[str], object]) -> dict[str, Any]:
+    async def _through_browser(self, loopback: Loopback, opened: Callable[[str], object]) -> dict[str, Any]:
         async def redirect(address: str) -> None:
             opened(address)
 
