@@ -256,6 +256,25 @@ def test_a_provider_that_hangs_holds_nobody_up(
             assert time.monotonic() - began < 1.0
 
 
+def test_a_provider_that_hangs_keeps_no_thread_from_other_requests(
+    make_server: Callable[..., TeamServer], token: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anybody can send what looks like its token: who has one of ours is answered meanwhile, whatever was asked."""
+    monkeypatch.setattr(identity_provider, "_SECONDS", 2.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        server = make_server(oidc_issuer=f"http://127.0.0.1:{silent.getsockname()[1]}", concurrent_requests=2)
+        with server.talking() as talk, ThreadPoolExecutor(8) as threads:
+            assert talk.post("/v1/recall", {"query": "keel"}, "ada").status_code == 200
+            ways = ("/v1/recall", "/metrics", "/mcp", "/page/sign-in/begin")
+            asked = [threads.submit(talk.ask, "GET", way, token() if "page" not in way else "") for way in 2 * ways]
+            time.sleep(0.5)
+            began = time.monotonic()
+            assert talk.post("/v1/recall", {"query": "keel"}, "ada").status_code == 200
+            assert time.monotonic() - began < 1.0
+            for each in asked:
+                each.result()
+
+
 def test_who_waited_for_a_provider_that_hangs_asks_it_no_more(
     make_server: Callable[..., TeamServer], token: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
