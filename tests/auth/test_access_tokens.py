@@ -21,6 +21,7 @@ from recollect import Draft, remember
 from recollect.auth import identity_provider
 from recollect.domain.requests import Caller
 from recollect.errors import InvalidInput
+from recollect.store.sql.accounts import Accounts
 from team_server import TeamServer
 
 OWN = "http://127.0.0.1:8765"
@@ -187,6 +188,17 @@ def test_a_disabled_user_stays_out(server: TeamServer, token: Callable[..., str]
         assert talk.post("/v1/recall", {"query": "keel"}, before).status_code == 200
         server.administer("disable_user", user="grace")
         assert talk.post("/v1/recall", {"query": "keel"}, before).status_code == 401
+        assert talk.post("/v1/recall", {"query": "keel"}, token()).status_code == 403
+
+
+def test_a_disabled_user_locks_no_writer_out(
+    server: TeamServer, token: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their provider may go on issuing tokens: each is refused without the lock that every writer waits for."""
+    with server.talking() as talk:
+        assert talk.post("/v1/recall", {"query": "keel"}, token()).status_code == 200
+        server.administer("disable_user", user="grace")
+        monkeypatch.setattr(Accounts, "changing", lambda *_: pytest.fail("the lock was taken"))
         assert talk.post("/v1/recall", {"query": "keel"}, token()).status_code == 403
 
 

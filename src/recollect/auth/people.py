@@ -38,7 +38,10 @@ def admit_browser(app: App, person: Person, rules: GroupRoles) -> str:
 
 def _admit(app: App, person: Person, rules: GroupRoles, made: NewToken, label: str, until: datetime) -> None:
     """Write the token of a person in the same transaction as their user and their roles."""
-    name = app.accounts.user_of(person.issuer, person.subject) or _checked(person.name)
+    before = app.accounts.user_of(person.issuer, person.subject)
+    if before is not None and before.disabled_at is not None:  # refused again below, but that locks writers out
+        raise Forbidden(_DISABLED)
+    name = before.user if before is not None else _checked(person.name)
     with app.accounts.changing(name) as writing:
         if (known := writing.user_of(person.issuer, person.subject)) is None:
             _join(writing, name, person)

@@ -71,10 +71,11 @@ class Accounts:
             yield AccountWriting(connection, actor, self._clock())
             raise_version(connection)
 
-    def user_of(self, issuer: str, subject: str) -> str | None:
-        """Return the name of the user that a person of an identity provider is here, None before they first came."""
+    def user_of(self, issuer: str, subject: str) -> User | None:
+        """Return the user that a person of an identity provider is here, without roles; None before they first came."""
         with self._database.reading() as connection:
-            return connection.execute(_user_of(issuer, subject)).scalar()
+            found = connection.execute(_user_of(issuer, subject)).first()
+        return None if found is None else user_of(found, {})
 
     def users(self, teams: Sequence[str] | None) -> list[User]:
         """Return all users, or the members of some teams, by their names."""
@@ -176,7 +177,8 @@ class AccountWriting:
 
     def user_of(self, issuer: str, subject: str) -> str | None:
         """Return the name of the user that a person of an identity provider is here."""
-        return self._connection.execute(_user_of(issuer, subject)).scalar()
+        found = self._connection.execute(_user_of(issuer, subject)).first()
+        return None if found is None else str(found.name)
 
     def link(self, user: str, issuer: str, subject: str) -> None:
         """Let a person of an identity provider be a user here, in place of whom they were before."""
@@ -323,7 +325,7 @@ class AccountWriting:
 
 
 def _user_of(issuer: str, subject: str) -> Select[Any]:
-    query = select(account.c.name).join(identity, identity.c.account_id == account.c.id)
+    query = select(account).join(identity, identity.c.account_id == account.c.id)
     return query.where(identity.c.issuer == issuer, identity.c.subject == subject)
 
 
