@@ -21,6 +21,7 @@ from recollect import Draft, remember
 from recollect.auth import identity_provider
 from recollect.domain.requests import Caller
 from recollect.errors import InvalidInput
+from recollect.store.sql.accounts import Accounts
 from team_server import TeamServer
 
 OWN = "http://127.0.0.1:8765"
@@ -65,6 +66,17 @@ def test_a_group_that_is_gone_takes_the_team_along(server: TeamServer, token: Ca
         assert listed["grace"]["teams"] == {}
 
 
+def test_an_older_token_brings_no_group_back(server: TeamServer, token: Callable[..., str]) -> None:
+    """A token that was issued before the group was taken away, and is shown only after that, gives no role again."""
+    older = token(groups=("leads",), iat=int(time.time()) - 60)
+    project = {"params": {"project": "engine", "team": "crew"}}
+    with server.talking() as talk:
+        assert talk.post("/v1/recall", {"query": "keel"}, token(groups=()), params={}).status_code == 200
+        assert talk.post("/v1/recall", {"query": "keel"}, older, params={}).status_code == 200
+        assert talk.post("/v1/recall", {"query": "keel"}, older, **project).status_code == 403
+        assert talk.post("/v1/recall", {"query": "keel"}, token(groups=("leads",)), **project).status_code == 200
+
+
 def test_a_team_that_no_group_rules_is_left_alone(server: TeamServer, token: Callable[..., str]) -> None:
     """Roles that were given by hand in other teams stay."""
     with server.talking() as talk:
@@ -72,6 +84,13 @@ def test_a_team_that_no_group_rules_is_left_alone(server: TeamServer, token: Cal
         server.administer("add_team", team="sail")
         server.administer("grant_team", team="sail", user="grace", role="reader")
         assert talk.post("/v1/recall", {"query": "keel"}, token(groups=()), params={"team": "sail"}).status_code == 200
+
+
+def test_a_token_may_call_itself_an_access_token(server: TeamServer, token: Callable[..., str]) -> None:
+    """Some providers name the kind in the header (RFC 9068)."""
+    with server.talking() as talk:
+        for kind in ("at+jwt", "application/at+jwt"):
+            assert talk.post("/v1/recall", {"query": "keel"}, token(header_typ=kind)).status_code == 200
 
 
 def _text(part: bytes) -> str:
@@ -96,19 +115,24 @@ def _signed_by_secret(claims: dict[str, Any], secret: bytes, key_id: str) -> str
         {"aud": None},
         {"sub": None},
         {"exp": None},
+        {"iat": None},
         {"exp": int(time.time()) - 3_600},
         {"nbf": int(time.time()) + 3_600},
         {"iat": int(time.time()) + 3_600},
         {"preferred_username": None},
         {"preferred_username": " "},
         {"key": new_key()},
+        {"nonce": "of a sign-in"},
+        {"at_hash": "of an access token"},
+        {"typ": "ID"},
+        {"header_typ": "logout+jwt"},
     ],
     ids=lambda claims: " ".join(f"{name} {value}"[:30] for name, value in claims.items()),
 )
 def test_a_token_that_proves_nothing_is_refused(
     server: TeamServer, token: Callable[..., str], claims: dict[str, Any]
 ) -> None:
-    """Issuer, audience, dates, name and signature each count; nothing of such a person is stored."""
+    """Issuer, audience, dates, name, kind and signature each count; nothing of such a person is stored."""
     with server.talking() as talk:
         answer = talk.post("/v1/recall", {"query": "keel"}, token("mallory", **claims))
         assert (answer.status_code, answer.json()["error"]) == (401, "Unauthorized")
@@ -140,6 +164,15 @@ def test_the_name_of_another_is_not_taken_over(server: TeamServer, token: Callab
         assert talk.post("/v1/recall", {"query": "keel"}, second).status_code == 403
 
 
+def test_the_command_of_a_refusal_is_safe_to_run(server: TeamServer, token: Callable[..., str]) -> None:
+    """An admin copies it into a shell, and the person at the provider may choose their name."""
+    server.administer("add_user", user="ada; reboot")
+    with server.talking() as talk:
+        refused = talk.post("/v1/recall", {"query": "mine"}, token("ada; reboot", sub="auth0|1"))
+    assert "recollect user link 'ada; reboot' --issuer" in refused.json()["message"]
+    assert "--subject 'auth0|1'`" in refused.json()["message"]
+
+
 def test_a_person_stays_the_same_under_another_name(server: TeamServer, token: Callable[..., str]) -> None:
     """The subject says who it is: what the provider calls them later changes no user."""
     with server.talking() as talk:
@@ -155,6 +188,17 @@ def test_a_disabled_user_stays_out(server: TeamServer, token: Callable[..., str]
         assert talk.post("/v1/recall", {"query": "keel"}, before).status_code == 200
         server.administer("disable_user", user="grace")
         assert talk.post("/v1/recall", {"query": "keel"}, before).status_code == 401
+        assert talk.post("/v1/recall", {"query": "keel"}, token()).status_code == 403
+
+
+def test_a_disabled_user_locks_no_writer_out(
+    server: TeamServer, token: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Their provider may go on issuing tokens: each is refused without the lock that every writer waits for."""
+    with server.talking() as talk:
+        assert talk.post("/v1/recall", {"query": "keel"}, token()).status_code == 200
+        server.administer("disable_user", user="grace")
+        monkeypatch.setattr(Accounts, "changing", lambda *_: pytest.fail("the lock was taken"))
         assert talk.post("/v1/recall", {"query": "keel"}, token()).status_code == 403
 
 
@@ -222,6 +266,56 @@ def test_a_provider_that_hangs_holds_nobody_up(
             began = time.monotonic()
             assert talk.post("/v1/recall", {"query": "keel"}, token()).status_code == 503
             assert time.monotonic() - began < 1.0
+
+
+def test_a_provider_that_hangs_keeps_no_thread_from_other_requests(
+    make_server: Callable[..., TeamServer], token: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anybody can send what looks like its token: who has one of ours is answered meanwhile, whatever was asked."""
+    monkeypatch.setattr(identity_provider, "_SECONDS", 2.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        server = make_server(oidc_issuer=f"http://127.0.0.1:{silent.getsockname()[1]}", concurrent_requests=2)
+        with server.talking() as talk, ThreadPoolExecutor(8) as threads:
+            assert talk.post("/v1/recall", {"query": "keel"}, "ada").status_code == 200
+            ways = ("/v1/recall", "/metrics", "/mcp", "/page/sign-in/begin")
+            asked = [threads.submit(talk.ask, "GET", way, token() if "page" not in way else "") for way in 2 * ways]
+            time.sleep(0.5)
+            began = time.monotonic()
+            assert talk.post("/v1/recall", {"query": "keel"}, "ada").status_code == 200
+            assert time.monotonic() - began < 1.0
+            for each in asked:
+                each.result()
+
+
+def test_who_waited_for_a_provider_that_hangs_asks_it_no_more(
+    make_server: Callable[..., TeamServer], token: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once it did not answer the first, those who waited for their turn are told so, and do not wait one by one."""
+    monkeypatch.setattr(identity_provider, "_SECONDS", 1.0)
+    monkeypatch.setattr(identity_provider, "_TURN", 30.0)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        server = make_server(oidc_issuer=f"http://127.0.0.1:{silent.getsockname()[1]}")
+        with server.talking() as talk, ThreadPoolExecutor(4) as threads:
+            began = time.monotonic()
+            asked = [threads.submit(talk.post, "/v1/recall", {"query": "keel"}, token()) for _ in range(4)]
+            assert {each.result().status_code for each in asked} == {503}
+            assert time.monotonic() - began < 4.5
+
+
+def test_keys_that_cannot_be_read_are_asked_for_once_in_a_while(
+    server: TeamServer, token: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever sends tokens does not have the provider asked for each of them, also where it answers nonsense."""
+    asked: list[str] = []
+
+    def nonsense(keys: jwt.PyJWKClient) -> None:
+        asked.append(keys.uri)
+        json.loads("<!doctype html>")
+
+    monkeypatch.setattr(jwt.PyJWKClient, "fetch_data", nonsense)
+    with server.talking() as talk:
+        assert [talk.post("/v1/recall", {"query": "keel"}, token()).status_code for _ in range(3)] == [503] * 3
+    assert len(asked) == 1
 
 
 @pytest.mark.parametrize(

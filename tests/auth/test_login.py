@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import threading
+import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from urllib.parse import urlsplit
@@ -11,9 +13,10 @@ import pytest
 
 from oidc_provider import OidcProvider, Visitor
 from recollect.auth.authenticate import authenticate
-from recollect.client.authorization import SigningIn, Wanted
+from recollect.client.authorization import Loopback, SigningIn, Wanted
 from recollect.errors import Unauthorized
 from recollect.server_url import parse
+from team_process import free_port
 from team_server import TeamServer, listening
 
 DEVICE_CLIENT = "recollect-device"
@@ -26,8 +29,9 @@ def make_sign_in(make_server: Callable[..., TeamServer]) -> Iterator[Callable[..
     with ExitStack() as undo:
 
         def making(**changes: object) -> tuple[TeamServer, SigningIn]:
-            server = make_server(**changes)
-            return server, SigningIn(parse(undo.enter_context(listening(server)).url), WANTED)
+            port = free_port()
+            server = make_server(**({"public_address": f"http://127.0.0.1:{port}"} | changes))
+            return server, SigningIn(parse(undo.enter_context(listening(server, port=port)).url), WANTED)
 
         yield making
 
@@ -84,3 +88,20 @@ def test_without_a_client_there_are_no_codes(make_sign_in: Callable[..., tuple[T
     assert signing_in.client_id == ""
     with pytest.raises(Unauthorized, match="takes no codes"):
         signing_in.by_code(lambda *_: pytest.fail("nobody is asked for a code"))
+
+
+def test_a_server_that_calls_itself_another_gets_no_token(
+    make_sign_in: Callable[..., tuple[TeamServer, SigningIn]],
+) -> None:
+    """Otherwise it would be sent a token that opens that other server."""
+    with pytest.raises(Unauthorized, match="calls itself https://memory"):
+        make_sign_in(public_address="https://memory.example")
+
+
+def test_a_connection_that_says_nothing_keeps_no_browser_waiting() -> None:
+    """Browsers open connections ahead, and use another one."""
+    with Loopback() as loopback, socket.create_connection(("127.0.0.1", loopback.server_port)):
+        asking = threading.Thread(target=urllib.request.urlopen, args=(f"{loopback.address}?code=x&state=y",))
+        asking.start()
+        assert loopback.wait().code == "x"
+        asking.join()

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import pytest
 from starlette.testclient import TestClient
 
-from oidc_provider import BARE_CLIENT, OidcProvider, Visitor
+from oidc_provider import BARE_CLIENT, PAGE_SECRET, OidcProvider, Visitor
 from recollect.doors.http.application import Application
 from recollect.doors.web.entry import COOKIE
 from team_server import TeamServer
@@ -126,6 +126,14 @@ def test_what_the_browser_keeps_must_fit(provider: OidcProvider, browser: TestCl
     assert COOKIE not in browser.cookies
 
 
+@pytest.mark.parametrize("lacking", ["state", "nonce", "verifier"])
+def test_what_the_browser_keeps_must_be_whole(browser: TestClient, lacking: str) -> None:
+    """A cookie that lacks a part is one of no sign-in, and no failure of the server."""
+    parts = {name: "x" for name in ("state", "nonce", "verifier", "onward") if name != lacking}
+    browser.cookies.set("recollect_sign_in", urlencode(parts))
+    assert browser.get(f"{DONE}?code=x&state=x").status_code == 401
+
+
 @pytest.mark.parametrize(
     "query", ["", "code=x", "error=access_denied&state=STATE", "code=x&state=STATE&iss=https://e.x"]
 )
@@ -183,6 +191,21 @@ def test_over_tls_no_other_host_sets_what_is_kept(
     begun = make_browser(make_server(public_address="https://memory.example")).get(BEGIN)
     for word in ("__Host-", "Secure", "Path=/;", "HttpOnly", "SameSite=lax"):
         assert word in begun.headers["set-cookie"]
+
+
+def test_over_tls_the_browser_shows_its_cookie_by_tls_alone(
+    provider: OidcProvider, make_server: Callable[..., TeamServer], make_browser: Callable[[TeamServer], TestClient]
+) -> None:
+    """A proxy hands the request on in the clear, and a browser that comes from a provider sends no `Origin`."""
+    own = "https://memory.example"
+    provider.client("recollect-tls", f"{own}{DONE}", secret=PAGE_SECRET)
+    provider.person("lise", "engineers")
+    browser = make_browser(make_server(public_address=own, oidc_client_id="recollect-tls"))
+    begun = browser.get(BEGIN)
+    back = Visitor("lise").follow(begun.headers["location"]).removeprefix(own)
+    done = browser.get(back, headers={"Cookie": begun.headers["set-cookie"].partition(";")[0]})
+    [cookie] = [each for each in done.headers.get_list("set-cookie") if each.startswith(f"{COOKIE}=")]
+    assert "Secure" in cookie
 
 
 def test_without_a_provider_there_is_no_such_address(

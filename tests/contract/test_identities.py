@@ -24,7 +24,8 @@ RULES = {"engineers": {"crew": Role.WRITER}, "leads": {"sail": Role.ADMIN}}
 @pytest.fixture
 def grace(office: Office, root: Principal) -> Person:
     """Return a person whose access token is good for an hour."""
-    return Person("https://idp.example", "g-1", "grace", ("engineers", "leads"), office.clock() + timedelta(hours=1))
+    now = office.clock()
+    return Person("https://idp.example", "g-1", "grace", ("engineers", "leads"), now, now + timedelta(hours=1))
 
 
 def test_a_person_becomes_a_user_with_roles(office: Office, grace: Person) -> None:
@@ -59,6 +60,16 @@ def test_each_sign_in_reads_the_groups_anew(office: Office, grace: Person) -> No
     assert set(office.enter(browser).teams) == {"crew", "sail"}
     admit_bearer(office.app, replace(grace, groups=("leads",)), "eyJa.b.c", RULES)
     assert set(office.enter(browser).teams) == {"sail"}
+
+
+def test_an_older_token_brings_no_group_back(office: Office, grace: Person, root: Principal) -> None:
+    """The groups of what the provider issued last count, whatever is shown last, also once the person is linked."""
+    admit_bearer(office.app, replace(grace, groups=("leads",)), "eyJa.b.new", RULES)
+    older = replace(grace, issued_at=grace.issued_at - timedelta(seconds=1))
+    admit_bearer(office.app, older, "eyJa.b.old", RULES)
+    assert set(office.enter("eyJa.b.old").teams) == {"sail"}
+    office.do("link_user", root, user="grace", issuer=grace.issuer, subject=grace.subject)
+    assert set(office.enter(admit_browser(office.app, older, RULES)).teams) == {"sail"}
 
 
 def test_tokens_that_have_expired_are_forgotten(office: Office, grace: Person) -> None:

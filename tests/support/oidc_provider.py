@@ -87,12 +87,12 @@ class OidcProvider:
         """Register a client, or change its addresses."""
         self._control("client", client_id=client_id, redirects=redirects, secret=secret, device=device)
 
-    def signed(self, key: str = "", **claims: Any) -> str:
+    def signed(self, key: str = "", header_typ: str = "JWT", **claims: Any) -> str:
         """Return a token that the provider might have signed, with claims in place of its usual ones."""
         now = int(time.time())
         usual = {"iss": self.issuer, "iat": now, "exp": now + 300, "jti": uuid.uuid4().hex}
         body = {name: value for name, value in (usual | claims).items() if value is not None}
-        return jwt.encode(body, key or self.key, "RS256", {"kid": self._kid()})
+        return jwt.encode(body, key or self.key, "RS256", {"kid": self._kid(), "typ": header_typ})
 
     def _kid(self) -> str:
         with urllib.request.urlopen(f"{self.issuer}/.well-known/jwks.json") as answer:

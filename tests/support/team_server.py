@@ -82,10 +82,10 @@ class Listening(NamedTuple):
 
 
 @contextmanager
-def listening(team: TeamServer, leaving: float = 0.0) -> Iterator[Listening]:
+def listening(team: TeamServer, leaving: float = 0.0, port: int = 0) -> Iterator[Listening]:
     """Give a server that listens on this machine until the block ends, and answers for so many seconds after it."""
     begun = threading.Event()
-    process = TeamProcess(team.access, AsListening(host="127.0.0.1", port=0), begun.set)
+    process = TeamProcess(team.access, AsListening(host="127.0.0.1", port=port), begun.set)
     process.leaving = leaving
     serving = threading.Thread(target=process.run)
     serving.start()

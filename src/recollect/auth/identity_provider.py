@@ -31,7 +31,11 @@ log = logging.getLogger(__name__)
 
 _ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
 """Signatures by a private key; a shared secret proves nothing here."""
-_REQUIRED: Final = ("exp", "iss", "sub", "aud")
+_REQUIRED: Final = ("exp", "iat", "iss", "sub", "aud")
+_KINDS: Final = ("jwt", "at+jwt")
+"""What an access token or an ID token calls itself in its header; one that ends sessions has another name."""
+_OF_ID_TOKENS: Final = frozenset({"nonce", "at_hash", "c_hash"})
+"""The claims of a token that tells a client who signed in, and opens nothing; it may have the same audience."""
 _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint")
 _SECONDS: Final = 5.0  # for an answer of the provider
 _TURN: Final = 2.0  # seconds that a request waits while another asks the provider
@@ -62,6 +66,8 @@ class Person:
     subject: str
     name: str
     groups: tuple[str, ...]
+    issued_at: datetime
+    """The moment at which the provider issued the token that proves this."""
     until: datetime
     """The moment at which the token that proves this expires."""
 
@@ -92,6 +98,9 @@ class IdentityProvider:
         Raises `Unauthorized` for a token that proves nothing, and `ProviderUnreachable`.
         """
         claims = self._proven(access_token, audiences)
+        if claims.keys() & _OF_ID_TOKENS or claims.get("typ") == "ID":  # Keycloak names the kind in a claim
+            log.warning("an ID token was sent in place of an access token")
+            raise Unauthorized(_REFUSED)
         if claims.keys() >= {self._settings.oidc_name_claim, self._settings.oidc_groups_claim}:
             return self._person(claims)
         return self._person(self._userinfo(access_token, str(claims["sub"])) | claims)
@@ -142,7 +151,10 @@ class IdentityProvider:
     def _proven(self, token: str, audiences: tuple[str, ...]) -> dict[str, Any]:
         """Return the claims of a token that the provider has signed for any of some audiences and that is valid now."""
         try:
-            key = self._key_of(token)
+            header = jwt.get_unverified_header(token)
+            if str(header.get("typ", "JWT")).lower().removeprefix("application/") not in _KINDS:
+                raise jwt.InvalidTokenError("another kind of token")
+            key = self._key_of(header.get("kid", ""))
             return jwt.decode(
                 token,
                 key,
@@ -167,8 +179,8 @@ class IdentityProvider:
                 f"Sign-in refused: the identity provider tells no `{self._settings.oidc_subject_claim}`."
             )
         each = groups if isinstance(groups, list) else [groups] if groups else []
-        until = datetime.fromtimestamp(float(claims["exp"]), UTC)
-        return Person(self._issuer, subject, name.strip(), tuple(map(str, each)), until)
+        issued_at, until = (datetime.fromtimestamp(float(claims[at]), UTC) for at in ("iat", "exp"))
+        return Person(self._issuer, subject, name.strip(), tuple(map(str, each)), issued_at, until)
 
     def _userinfo(self, access_token: str, subject: str) -> dict[str, Any]:
         """Return the further claims of a person, none where the provider has none or they are about another."""
@@ -181,15 +193,15 @@ class IdentityProvider:
             raise _unreachable(self._issuer, error) from None
         return found if isinstance(found, dict) and found.get("sub") == subject else {}
 
-    def _key_of(self, token: str) -> jwt.PyJWK:
-        """Return the public key by which a token says that it was signed; keys are kept for five minutes."""
+    def _key_of(self, key_id: str) -> jwt.PyJWK:
+        """Return the public key of the provider with this id; keys are kept for five minutes."""
         address = self._known()["jwks_uri"]
         with self._asking():
             if self._keys is None:
                 self._keys = jwt.PyJWKClient(address, timeout=_SECONDS, cooldown_duration=_KEY_PAUSE)
             try:
-                return self._keys.get_signing_key_from_jwt(token)
-            except jwt.PyJWKClientConnectionError as error:
+                return self._keys.get_signing_key(key_id)
+            except (jwt.PyJWKClientConnectionError, jwt.PyJWKSetError, OSError, ValueError) as error:
                 raise _unreachable(self._issuer, error) from None
 
     def _known(self) -> dict[str, Any]:
@@ -202,12 +214,16 @@ class IdentityProvider:
     @contextmanager
     def _asking(self) -> Iterator[None]:
         """Let a single request at a time ask the provider: where it hangs, the others end soon and free a thread."""
+        away = ProviderUnreachable(_AWAY.format(self._issuer))
         if time.monotonic() < self._again or not self._lock.acquire(timeout=_TURN):
-            raise ProviderUnreachable(_AWAY.format(self._issuer))
+            raise away
         try:
+            if time.monotonic() < self._again:  # it did not answer whoever was waited for
+                raise away
             yield
-        except ProviderUnreachable:
-            self._again = time.monotonic() + _PAUSE
+        except ProviderUnreachable as error:
+            if error is not away:
+                self._again = time.monotonic() + _PAUSE
             raise
         finally:
             self._lock.release()

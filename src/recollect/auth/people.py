@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -37,7 +38,10 @@ def admit_browser(app: App, person: Person, rules: GroupRoles) -> str:
 
 def _admit(app: App, person: Person, rules: GroupRoles, made: NewToken, label: str, until: datetime) -> None:
     """Write the token of a person in the same transaction as their user and their roles."""
-    name = app.accounts.user_of(person.issuer, person.subject) or _checked(person.name)
+    before = app.accounts.user_of(person.issuer, person.subject)
+    if before is not None and before.disabled_at is not None:  # refused again below, but that locks writers out
+        raise Forbidden(_DISABLED)
+    name = before.user if before is not None else _checked(person.name)
     with app.accounts.changing(name) as writing:
         if (known := writing.user_of(person.issuer, person.subject)) is None:
             _join(writing, name, person)
@@ -45,11 +49,12 @@ def _admit(app: App, person: Person, rules: GroupRoles, made: NewToken, label: s
         user = writing.user(name)
         if user is None or user.disabled_at is not None:
             raise Forbidden(_DISABLED)
-        for team, role in roles_by_team(rules, person.groups).items():
-            if role is not None and not writing.has_team(team):
-                writing.add_team(team)
-            if user.teams.get(team) is not role:
-                writing.set_role(team, name, role)
+        if writing.takes_groups(person.issuer, person.subject, person.issued_at):
+            for team, role in roles_by_team(rules, person.groups).items():
+                if role is not None and not writing.has_team(team):
+                    writing.add_team(team)
+                if user.teams.get(team) is not role:
+                    writing.set_role(team, name, role)
         writing.forget_expired(name)
         if not writing.has_hash(made.hashed):
             now = app.clock()
@@ -59,10 +64,10 @@ def _admit(app: App, person: Person, rules: GroupRoles, made: NewToken, label: s
 def _join(writing: AccountWriting, name: str, person: Person) -> None:
     """Add the user of a person who comes for the first time; raise `Forbidden` where the name is somebody's."""
     if writing.user(name) is not None or writing.has_memories(name):
+        words = ("recollect", "user", "link", name, "--issuer", person.issuer, "--subject", person.subject)
         raise Forbidden(
             f"Sign-in refused: there is a user `{name}` here already, or memories of such a user, and nothing proves "
-            "that they are yours. An admin of the deployment lets you in as that user: "
-            f"`recollect user link {name} --issuer {person.issuer} --subject {person.subject}`."
+            f"that they are yours. An admin of the deployment lets you in as that user: `{shlex.join(words)}`."
         )
     writing.add_user(name, admin=False)
     writing.link(name, person.issuer, person.subject)

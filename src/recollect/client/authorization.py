@@ -28,6 +28,7 @@ from mcp.shared.auth import (
     OAuthToken,
     ProtectedResourceMetadata,
 )
+from mcp.shared.auth_utils import check_resource_allowed
 from pydantic import AnyUrl, ValidationError
 
 from recollect.client.server import ServerClient
@@ -75,7 +76,7 @@ class _Memory:
         self.client = client_info
 
 
-class _Loopback(HTTPServer):
+class Loopback(HTTPServer):
     """Waits on this machine for the browser that the provider sends back."""
 
     def __init__(self) -> None:
@@ -99,7 +100,8 @@ class _Loopback(HTTPServer):
 
 
 class _Answer(BaseHTTPRequestHandler):
-    server: _Loopback
+    server: Loopback
+    timeout = 2.0  # seconds in which a connection must say something: browsers open some ahead
 
     def do_GET(self) -> None:
         """Take what the provider sends, and nothing else."""
@@ -135,6 +137,9 @@ class SigningIn:
                 f"The server {self.server.name} signs nobody in: ask an admin for an invitation, and accept it with "
                 "`recollect token accept`."
             ) from None
+        named = str(self.resource.resource)
+        if not check_resource_allowed(requested_resource=self.server.name, configured_resource=named):
+            raise Unauthorized(f"The server {self.server.name} calls itself {named}: sign in at that address.")
         self.client_id = str(found.get(CLIENT, ""))
 
     def by_browser(self, opened: Callable[[str], object]) -> dict[str, Any]:
@@ -143,10 +148,10 @@ class SigningIn:
         Raises `Unauthorized` where nobody signs in, and what the server reports.
         """
         logging.getLogger("mcp.client.auth").setLevel(logging.CRITICAL)  # it logs what it raises, codes included
-        with _Loopback() as loopback:
+        with Loopback() as loopback:
             return anyio.run(self._through_browser, loopback, opened)
 
-    async def _through_browser(self, loopback: _Loopback, opened: Callable[[str], object]) -> dict[str, Any]:
+    async def _through_browser(self, loopback: Loopback, opened: Callable[[str], object]) -> dict[str, Any]:
         async def redirect(address: str) -> None:
             opened(address)
 

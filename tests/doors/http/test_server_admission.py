@@ -144,3 +144,15 @@ def test_a_weak_token_ends_itself_alone(talk: Talk, team: TeamServer) -> None:
     assert talk.post("/v1/admin/revoke_token", {"prefix": weak["prefix"]}, weak["token"]).status_code == 200
     other = talk.post("/v1/admin/add_token", {"role": "reader"}).json()
     assert talk.post("/v1/admin/revoke_token", {"prefix": other["prefix"]}).status_code == 200
+
+
+def test_a_chain_of_labels_is_not_followed(talk: Talk, team: TeamServer) -> None:
+    """A user chooses labels: as long a chain of tokens as they like keeps no admin from ending all of them."""
+    first = prefix_of(team.tokens["ada"])
+    browser = talk.post("/v1/admin/add_token", {"label": f"browser of {first}"}).json()
+    last = talk.post("/v1/admin/add_token", {"label": f"browser of {browser['prefix']}"}).json()
+    assert talk.post("/v1/admin/revoke_token", {"prefix": first}).status_code == 200
+    statuses = [talk.post("/v1/recall", {"query": "mast"}, each["token"]).status_code for each in (browser, last)]
+    assert statuses == [401, 200]
+    team.administer("disable_user", user="ada")
+    assert talk.post("/v1/recall", {"query": "mast"}, last["token"]).status_code == 401

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import parse_qs, urlencode, urlsplit
 
+from anyio import CapacityLimiter
 from pydantic_core import to_json
 from starlette.requests import Request
 from starlette.responses import Response
@@ -37,6 +38,7 @@ BACK: Final = f"{PAGE}/sign-in/done"
 """The address to which the provider sends a browser back."""
 _MCP: Final = "/mcp"
 _NEEDED: Final = ("public_address", "oidc_client_id")
+_THREADS: Final = 4
 _EXPIRED: Final = "This sign-in has ended or was begun in another browser: begin it once more."
 
 
@@ -64,18 +66,24 @@ class SignIn:
         """The addresses that are answered to anybody."""
         self.secure: Final = self._own.startswith("https://")
         """Whether browsers reach the server by TLS."""
+        self.threads: Final = CapacityLimiter(_THREADS)
+        """Bounds the threads that may wait for the provider: those of other requests do not."""
 
     def challenge(self, path: str) -> str:
         """Return the header `WWW-Authenticate` for an address: where a client reads how to sign in (RFC 9728)."""
         part = _MCP if path.rstrip("/") == _MCP else ""
         return f'Bearer resource_metadata="{self._own}{WELL_KNOWN}{part}", scope="{self._settings.oidc_scopes}"'
 
+    def knows(self, bearer: str) -> bool:
+        """Say whether an access token was let in before; it may have ended since."""
+        return self._app.accounts.access(hashed(bearer)) is not None
+
     def admit(self, bearer: str) -> None:
         """Let an access token of the provider open what its person may, from its first request on.
 
         Raises `Unauthorized`, `Forbidden`, or another refusal.
         """
-        if self._app.accounts.access(hashed(bearer)) is None:
+        if not self.knows(bearer):
             admit_bearer(self._app, self._provider.person_of(bearer, self._audiences), bearer, self._rules)
 
     def begin(self, onward: str) -> Sent:
@@ -92,7 +100,7 @@ class SignIn:
         from recollect.auth.identity_provider import Begun
 
         known = {name: values[0] for name, values in parse_qs(kept).items()}
-        if known.keys() < {"state", "nonce", "verifier"}:
+        if not known.keys() >= {"state", "nonce", "verifier"}:
             raise Unauthorized(_EXPIRED)
         if not hmac.compare_digest(query.get("state", "").encode(), known["state"].encode()):
             raise Unauthorized(_EXPIRED)

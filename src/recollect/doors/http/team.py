@@ -171,10 +171,12 @@ class TeamAccess(Access):
                 self._rates.take(browsing.principal.token)
             return
         bearer = _bearer(headers)
+        known = remembered(self.app, bearer) if path.startswith(_OPERATIONS) else None
+        if known is None and self.sign_in is not None and is_signed(bearer):
+            await _introduce(self.sign_in, bearer)
         if path == METRICS:
             await run_sync(self._admit_metrics, bearer)
             return
-        known = remembered(self.app, bearer) if path.startswith(_OPERATIONS) else None
         if known is not None:  # the thread that does the work looks the token up
             member = Member(self.app, known, bearer, confirmed=False)
         else:
@@ -206,10 +208,8 @@ class TeamAccess(Access):
         return Browser(partial(self._member, name), {"team": teams[0]} if teams else {}, who.user, name=name)
 
     def _member(self, bearer: str) -> Member:
-        if is_signed(bearer):
-            if self.sign_in is None:
-                raise Unauthorized(INVALID)
-            self.sign_in.admit(bearer)
+        if self.sign_in is None and is_signed(bearer):
+            raise Unauthorized(INVALID)
         return Member(self.app, authenticate(self.app, bearer), bearer)
 
     def routes(self, post: Callable[..., Route]) -> list[Route]:
@@ -233,6 +233,12 @@ class TeamAccess(Access):
 def _administration(found: Verb, asked: Asked) -> bytes:
     address_of(asked.query, ())
     return wire_bytes(found.answer, asked.who.administer(found.name, asked.body))
+
+
+async def _introduce(sign_in: SignIn, bearer: str) -> None:
+    """Let an access token of the provider in that comes for the first time."""
+    if not await run_sync(sign_in.knows, bearer):
+        await run_sync(sign_in.admit, bearer, limiter=sign_in.threads)
 
 
 def _bearer(headers: Mapping[bytes, bytes]) -> str:

@@ -27,7 +27,7 @@ async def to_provider(access: Access, request: Request) -> Response:
     sign_in = _sign_in(access)
     wanted = request.query_params.get("next", "")
     onward = own_address(wanted if len(wanted) <= _LONGEST else "", f"{PAGE}/")
-    sent = await run_sync(sign_in.begin, onward)
+    sent = await run_sync(sign_in.begin, onward, limiter=sign_in.threads)
     response = RedirectResponse(sent.url, 303)
     response.set_cookie(
         _cookie(sign_in), sent.kept, _LIFE, path="/", secure=sign_in.secure, httponly=True, samesite="lax"
@@ -39,7 +39,7 @@ async def from_provider(access: Access, request: Request) -> tuple[Browser, str]
     """Return the browser that comes back, let in, and the address to which it goes on; raise `Unauthorized`."""
     sign_in = _sign_in(access)
     kept = request.cookies.get(_cookie(sign_in), "")
-    name, onward = await run_sync(sign_in.finish, request.query_params, kept)
+    name, onward = await run_sync(sign_in.finish, request.query_params, kept, limiter=sign_in.threads)
     return await run_sync(access.recognized, name), own_address(onward, f"{PAGE}/")
 
 

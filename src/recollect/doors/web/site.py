@@ -259,7 +259,18 @@ class Site:
     def _let_in(self, request: Request, browser: Browser, onward: str) -> Response:
         response = RedirectResponse(onward, 303)
         self._access.browsers.let_in(browser)
-        return _with_cookie(_secured(response), request, COOKIE, browser.name, LIFE)
+        return self._with_cookie(_secured(response), request, COOKIE, browser.name, LIFE)
+
+    def _with_cookie(self, response: Response, request: Request, name: str, value: str, life: float) -> Response:
+        """Add a cookie that no script reads and that only the page gets, over TLS alone where people reach it so.
+
+        Behind a proxy the request itself does not say that, unless it has an `Origin`; the server's own address does.
+        """
+        sign_in = self._access.sign_in
+        by_tls = request.url.scheme == "https" or request.headers.get("origin", "").startswith("https:")
+        secure = by_tls or (sign_in is not None and sign_in.secure)
+        response.set_cookie(name, value, int(life), path=PAGE, secure=secure, httponly=True, samesite="lax")
+        return response
 
     async def _sign_out(self, request: Request) -> Response:
         browser: Browser | None = getattr(request.state, "browser", None)
@@ -278,7 +289,8 @@ class Site:
         if browser is None or not browser.sent(form.get("token", "")):
             raise Forbidden("This form is from another sign-in: load the page again.")
         zone = zones.zone_told(form.get("zone", ""))
-        return _with_cookie(_secured(Response(status_code=204)), request, zones.COOKIE, zone.key, zones.LIFE)
+        response = _secured(Response(status_code=204))
+        return self._with_cookie(response, request, zones.COOKIE, zone.key, zones.LIFE)
 
     async def _file(self, request: Request) -> Response:
         name = request.path_params["name"]
@@ -311,13 +323,6 @@ def _form(body: bytes) -> QueryParams:
     except ValueError:
         raise InvalidInput("form", "Invalid form: It is not what a browser sends") from None
     return QueryParams([(name, value.replace("\r\n", "\n")) for name, value in pairs])
-
-
-def _with_cookie(response: Response, request: Request, name: str, value: str, life: float) -> Response:
-    """Add a cookie that no script reads and that only the page gets, over TLS alone where the page came so."""
-    secure = request.url.scheme == "https" or request.headers.get("origin", "").startswith("https:")
-    response.set_cookie(name, value, int(life), path=PAGE, secure=secure, httponly=True, samesite="lax")
-    return response
 
 
 def _secured(response: Response) -> Response:

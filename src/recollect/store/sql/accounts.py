@@ -71,10 +71,11 @@ class Accounts:
             yield AccountWriting(connection, actor, self._clock())
             raise_version(connection)
 
-    def user_of(self, issuer: str, subject: str) -> str | None:
-        """Return the name of the user that a person of an identity provider is here, None before they first came."""
+    def user_of(self, issuer: str, subject: str) -> User | None:
+        """Return the user that a person of an identity provider is here, without roles; None before they first came."""
         with self._database.reading() as connection:
-            return connection.execute(_user_of(issuer, subject)).scalar()
+            found = connection.execute(_user_of(issuer, subject)).first()
+        return None if found is None else user_of(found, {})
 
     def users(self, teams: Sequence[str] | None) -> list[User]:
         """Return all users, or the members of some teams, by their names."""
@@ -176,15 +177,23 @@ class AccountWriting:
 
     def user_of(self, issuer: str, subject: str) -> str | None:
         """Return the name of the user that a person of an identity provider is here."""
-        return self._connection.execute(_user_of(issuer, subject)).scalar()
+        found = self._connection.execute(_user_of(issuer, subject)).first()
+        return None if found is None else str(found.name)
 
     def link(self, user: str, issuer: str, subject: str) -> None:
         """Let a person of an identity provider be a user here, in place of whom they were before."""
-        before = (identity.c.issuer == issuer, identity.c.subject == subject)
-        self._connection.execute(delete(identity).where(*before))
-        row = {"issuer": issuer, "subject": subject, "account_id": self._account_id(user), "created_at": self._at}
-        self._connection.execute(insert(identity).values(row))
+        here = (identity.c.issuer == issuer, identity.c.subject == subject)
+        row = {"account_id": self._account_id(user), "created_at": self._at}
+        if not self._connection.execute(update(identity).where(*here).values(row)).rowcount:
+            self._connection.execute(insert(identity).values(row | {"issuer": issuer, "subject": subject}))
         self._note(ACCOUNTS, "link_identity", user=user, issuer=issuer, subject=subject)
+
+    def takes_groups(self, issuer: str, subject: str, issued_at: datetime) -> bool:
+        """Say whether what the provider issued then is the newest that tells the groups of a person, and keep when."""
+        here = (identity.c.issuer == issuer, identity.c.subject == subject)
+        newest = or_(identity.c.groups_at.is_(None), identity.c.groups_at <= issued_at)
+        found = self._connection.execute(update(identity).where(*here, newest).values(groups_at=issued_at))
+        return bool(found.rowcount)
 
     def set_disabled(self, name: str, *, disabled: bool) -> None:
         """Disable or enable a user."""
@@ -270,13 +279,11 @@ class AccountWriting:
 
     def revoke(self, prefix: str) -> None:
         """Let a token open nothing any more, nor those of the browsers that were signed in with it."""
-        here = (token.c.prefix == prefix, token.c.revoked_at.is_(None))
-        if self._connection.execute(update(token).where(*here).values(revoked_at=self._at)).rowcount:
-            self._note(ACCOUNTS, "revoke_token", prefix=prefix)
+        if self._revoked(prefix):
             owner = select(token.c.account_id).where(token.c.prefix == prefix).scalar_subquery()
             its_own = (token.c.label == f"{OF_BROWSER}{prefix}") & (token.c.account_id == owner)
             for one in self._connection.execute(select(token.c.prefix).where(its_own)).scalars().all():
-                self.revoke(one)
+                self._revoked(one)  # no browser is signed in with the token of a browser
 
     def revoke_all(self, user: str) -> int:
         """Let no token of a user open anything any more; return how many there were."""
@@ -289,6 +296,14 @@ class AccountWriting:
     def refuse(self, field: str, kinds: Sequence[str]) -> None:
         """Journal that the gate refused a request: the field and the kinds of secret, never a value."""
         self._note(ACCOUNTS, "refuse", field=field, kinds=list(kinds))
+
+    def _revoked(self, prefix: str) -> bool:
+        """Revoke a token alone; say whether it was not revoked before."""
+        here = (token.c.prefix == prefix, token.c.revoked_at.is_(None))
+        changed = bool(self._connection.execute(update(token).where(*here).values(revoked_at=self._at)).rowcount)
+        if changed:
+            self._note(ACCOUNTS, "revoke_token", prefix=prefix)
+        return changed
 
     def _team(self, name: str) -> int | None:
         return self._connection.execute(select(team.c.id).where(team.c.name == name)).scalar()
@@ -310,7 +325,7 @@ class AccountWriting:
 
 
 def _user_of(issuer: str, subject: str) -> Select[Any]:
-    query = select(account.c.name).join(identity, identity.c.account_id == account.c.id)
+    query = select(account).join(identity, identity.c.account_id == account.c.id)
     return query.where(identity.c.issuer == issuer, identity.c.subject == subject)
 
 

@@ -396,6 +396,8 @@ class IdentityRow(_Row, table=True):
     subject: str = Field(primary_key=True, sa_type=Text)
     account_id: int = Field(foreign_key="account.id", index=True)
     created_at: datetime = Field(sa_type=UtcDateTime)
+    groups_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    """The moment at which the provider issued what their groups were read from."""
 
 
 class TeamRow(_Row, table=True):
