@@ -126,6 +126,19 @@ def test_what_the_browser_keeps_must_fit(provider: OidcProvider, browser: TestCl
     assert COOKIE not in browser.cookies
 
 
+@pytest.mark.parametrize("lost", ["state", "nonce", "verifier"])
+def test_what_the_browser_keeps_must_be_whole(browser: TestClient, lost: str) -> None:
+    """A cookie that lacks a part begins no sign-in, whatever else stands in it."""
+    browser.get(BEGIN)
+    [(cookie, kept)] = browser.cookies.items()
+    parts = {name: values[0] for name, values in parse_qs(kept.strip('"')).items() if name != lost}
+    browser.cookies.clear()
+    browser.cookies.set(cookie, urlencode(parts))
+    answer = browser.get(DONE, params={"state": parts.get("state", ""), "code": "x"})
+    assert (answer.status_code, COOKIE in browser.cookies) == (401, False)
+    assert "begin it once more" in answer.text
+
+
 @pytest.mark.parametrize(
     "query", ["", "code=x", "error=access_denied&state=STATE", "code=x&state=STATE&iss=https://e.x"]
 )

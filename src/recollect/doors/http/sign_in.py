@@ -92,7 +92,7 @@ class SignIn:
         from recollect.auth.identity_provider import Begun
 
         known = {name: values[0] for name, values in parse_qs(kept).items()}
-        if known.keys() < {"state", "nonce", "verifier"}:
+        if not known.keys() >= {"state", "nonce", "verifier"}:
             raise Unauthorized(_EXPIRED)
         if not hmac.compare_digest(query.get("state", "").encode(), known["state"].encode()):
             raise Unauthorized(_EXPIRED)
