@@ -145,7 +145,7 @@ def search(app: App, query: ParsedQuery, view: View, limit: int, *, newest: bool
     terms, pool = search_terms(app, query, view), Pool(app, view)
     bm25 = _by_words(app, terms, view)
     substrings = _substrings(app, terms, view, _CORE)
-    text, embedding, note = _embedded(app, query, terms, list(bm25)[:_TRANSCRIPTS], view)
+    text, embedding, note = _embedded(app, query, terms, list(bm25)[:_CORE], view)
     near = app.vectors.nearest(embedding.vector, view, _CORE, partial(pool.seen, bm25)) if embedding else {}
     words = pool.first(list(bm25), _CORE)
     if len(words) < _CORE and len(bm25) == _DEEP:  # most of what holds the words is hidden
@@ -373,7 +373,8 @@ def _embedded(
         return query.text, None, ""
     if why := _unsearchable(app, query) or _unanswered(app, view):
         return query.text, None, f"Vector search skipped: {why}"
-    transcripts = app.records.contents(best, view).values() if query.name_words and best else ()
+    texts = app.records.contents(best, view) if query.name_words and best else {}
+    transcripts = [texts[one] for one in best if one in texts][:_TRANSCRIPTS]  # of the best some may be hidden
     speaking = named_speakers(query.name_words, {name for one in transcripts for name in transcript_speakers(one)})
     text = without_names(query.model_text, terms.speakers | speaking)
     for written, meant in terms.corrections:
