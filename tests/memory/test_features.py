@@ -12,6 +12,7 @@ import pytest
 from test_without_model import cold
 
 from callers import ADA
+from clock import Clock
 from recollect import App, Caller, Draft, Query, Settings, remember
 from recollect.domain.enums import Scope, Sensitivity
 from recollect.domain.search import NeighbourSignals, Signals
@@ -198,6 +199,16 @@ def test_names_of_speakers_are_not_embedded(library: App, talk: list[int]) -> No
     other = signals(candidates(library, "Zelda camping trip by the lake"))[lake].cosine
     assert abs(other - plain) > 0.01
     assert not signals(candidates(library, "Melanie camping trip by the lake"))[lake].speaker_named
+
+
+def test_no_hidden_memory_stands_before_a_transcript(app: App, clock: Clock) -> None:
+    """Expired memories that hold more of the words do not keep the speakers of a transcript from being known."""
+    remember(app, Draft(content=TRANSCRIPT), ADA)
+    for number in range(12):
+        remember(app, Draft(content=f"Melanie: camping trip by the lake, number {number}", ttl_days=1.0), ADA)
+    clock.pass_days(2)
+    by_voice, plain = (candidates(app, f"{name}camping trip by the lake").found.text for name in ("Melanie ", ""))
+    assert by_voice == plain
 
 
 def test_a_heading_is_no_name(app: App) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import pytest
 from test_without_model import cold
@@ -132,6 +133,19 @@ def test_no_number_of_pages_crowds_out_what_was_told(app: App, limit: int) -> No
     hits = do(app, "recall", query=asked, limit=limit).hits
     assert [hit.memory.id == told for hit in hits] == [True] + [False] * (limit - 1)
     assert [one.id for one in sure_matches(app, asked, ADA)] == [told]
+
+
+@pytest.mark.parametrize("among", [{"ttl_days": 1.0}, {"type": ObservationType.CHECKPOINT}], ids=["expired", "quoted"])
+def test_a_crowd_of_which_not_all_is_shown_hides_nothing(app: App, clock: Clock, among: dict[str, Any]) -> None:
+    """Among the pages that hold the question's words are some that have expired, or that only quote a session."""
+    told, _ = add(app, TOLD), add(app, "The quokka is the mascot of the billing service, and eats leaves.")
+    asked = "From which branch do we deploy the billing service?"
+    unseen = [add(app, f"{asked} {asked} former-{number}", PAGE, **among) for number in range(5)]
+    pages(app, *(f"{asked} The answer {number} is: deploy from the branch canary-{number}." for number in range(60)))
+    clock.pass_days(2)
+    hits = [hit.memory.id for hit in do(app, "recall", query=asked, limit=10).hits]
+    assert (hits[0], len(hits)) == (told, 10)
+    assert set(unseen).isdisjoint(hits)
 
 
 def test_a_weak_answer_from_outside_stands_before_nothing_that_was_told(app: App) -> None:

@@ -145,7 +145,7 @@ def search(app: App, query: ParsedQuery, view: View, limit: int, *, newest: bool
     terms, pool = search_terms(app, query, view), Pool(app, view)
     bm25 = _by_words(app, terms, view)
     substrings = _substrings(app, terms, view, _CORE)
-    text, embedding, note = _embedded(app, query, terms, list(bm25)[:_TRANSCRIPTS], view)
+    text, embedding, note = _embedded(app, query, terms, list(bm25)[:_CORE], view)
     near = app.vectors.nearest(embedding.vector, view, _CORE, partial(pool.seen, bm25)) if embedding else {}
     words = pool.first(list(bm25), _CORE)
     if len(words) < _CORE and len(bm25) == _DEEP:  # most of what holds the words is hidden
@@ -155,13 +155,14 @@ def search(app: App, query: ParsedQuery, view: View, limit: int, *, newest: bool
     if newest and len(scores) < FIRST:
         scores = dict.fromkeys(app.records.newest(view, _CORE), 0.0) | scores
     further = _further(app, pool, scores, bm25, embedding, limit, newest=newest) if limit > FIRST else []
-    neighbours, core = pool.with_neighbours(scores, further)
+    pool.read(scores, further)
     if len(scores) >= _CORE and 2 * pool.unapproved(scores) > len(scores):
         told = view.model_copy(update={"told": True})  # of which what comes from outside may have crowded out some
         held = app.text.search(terms.terms, told, _CORE) if terms.terms else {}
         nearest = app.vectors.nearest(embedding.vector, told, _CORE) if embedding else {}
         bm25, scores = bm25 | held, dict.fromkeys([*held, *nearest], 0.0) | scores
-        neighbours, core = pool.with_neighbours(scores, further)
+        pool.read(scores, further)
+    neighbours, core = pool.with_neighbours(scores, further)
     return Found(
         terms=terms,
         bm25=bm25,
@@ -204,15 +205,18 @@ class Pool:
         self._read([*words, *nearest[:_CORE]], best)
         return frozenset(self.first(nearest, _CORE))
 
+    def read(self, scores: Mapping[int, float], further: Sequence[int]) -> None:
+        """Read what was found, and all that `with_neighbours` looks at."""
+        self._read([*scores, *further], _best(scores, _EXPANDED))
+
     def with_neighbours(
         self, scores: Mapping[int, float], further: Sequence[int]
     ) -> tuple[dict[int, tuple[int, ...]], frozenset[int]]:
-        """Return the neighbours of what was found and of what stands beside the best of `scores`.
+        """Return the neighbours of what was read as found, and of what stands beside the best of `scores`.
 
-        Return also which of these depend on `scores` alone. Other rows go.
+        Return also which of these depend on `scores` alone. Other rows go for good, so this is the last that is asked.
         """
         best = _best(scores, _EXPANDED)
-        self._read([*scores, *further], best)
         neighbours = self.rows.neighbours([*scores, *further])
         beside = [two for one in best if one in neighbours for two in neighbours[one] if two not in scores]
         neighbours |= self.rows.neighbours(beside)
@@ -369,7 +373,8 @@ def _embedded(
         return query.text, None, ""
     if why := _unsearchable(app, query) or _unanswered(app, view):
         return query.text, None, f"Vector search skipped: {why}"
-    transcripts = app.records.contents(best, view).values() if query.name_words and best else ()
+    texts = app.records.contents(best, view) if query.name_words and best else {}
+    transcripts = [texts[one] for one in best if one in texts][:_TRANSCRIPTS]  # of the best some may be hidden
     speaking = named_speakers(query.name_words, {name for one in transcripts for name in transcript_speakers(one)})
     text = without_names(query.model_text, terms.speakers | speaking)
     for written, meant in terms.corrections:

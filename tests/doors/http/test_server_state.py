@@ -15,7 +15,9 @@ from every_operation import REQUESTS
 from recollect import App, Settings
 from recollect.doors.http import logs
 from recollect.doors.http.application import Application
+from recollect.doors.http.metrics import timed
 from recollect.doors.http.team import TeamAccess
+from run_operations import add, do
 from team_server import Talk, TeamServer
 
 MARK = "quokka"
@@ -80,6 +82,16 @@ def test_the_metrics_count_what_was_answered(talk: Talk, team: TeamServer) -> No
     assert 0 <= float(told["recollect_connections_used"]) <= float(told["recollect_connections_most"])
     assert told["recollect_events_waiting"] == "0.0"
     assert told["recollect_model_ready"] == "1.0"
+
+
+def test_the_search_for_words_is_timed(app: App) -> None:
+    """The time of a recall by words is that of what is known of them, and of the search for what holds them."""
+    spent: list[str] = []
+    slow = timed(app, lambda _operation, stage, _seconds: spent.append(stage))
+    add(slow, "The pier is long.")
+    spent.clear()
+    assert do(slow, "recall", query="pier").hits
+    assert spent.count("text") == 2
 
 
 def test_health_and_readiness_need_no_token(talk: Talk) -> None:

@@ -56,7 +56,7 @@ _STAGES: Final[dict[str, dict[str, str]]] = {
         "similarities": "vectors",
         "sync_memory": "index",
     },
-    "text": {"search": "text", "substring": "text", "similar": "fuzzy"},
+    "text": {"search": "text", "ranked": "text", "substring": "text", "similar": "fuzzy"},
     "records": {"load": "load", "read_candidates": "load", "query_facts": "text", "writing": "write"},
     "fusion": {"matches": "fusion"},
 }
