@@ -17,7 +17,7 @@ from recollect.errors import InvalidInput, NotFound
 from recollect.gate import masked
 from recollect.memory.prepare_write import MASKED, clear_or_journal
 from recollect.memory.reconcile import expired, reinforced
-from recollect.search.visibility import allowed_levels, levels_with, parse_id, unfiltered
+from recollect.search.visibility import allowed_levels, levels_of_write, parse_id, unfiltered
 from recollect.store.entries import FactEntry
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def store_fact(app: App, request: StoreFact, caller: Caller, *, request_id: str 
     if fact.valid_to is not None and fact.valid_to <= begins:
         raise InvalidInput("valid_to", "Invalid valid_to: Must be after `valid_from`")
     notes: tuple[str, ...] = (MASKED,) if fact != request else ()
-    levels = levels_with(request, request.sensitivity)
+    levels = levels_of_write(request, request.sensitivity)
     with app.records.writing(caller.writable(namespace), caller.user, levels) as transaction:
         if (before := transaction.outcomes.previous(_NAME, request_id)) is not None:
             return replace(before, what=_FACT)

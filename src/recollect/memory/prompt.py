@@ -12,7 +12,7 @@ from recollect.domain.requests import Caller, ForPrompt, Query
 from recollect.domain.results import Memory, Prompt
 from recollect.prompt.fence import fenced, governed_memory
 from recollect.search.budget import estimate
-from recollect.search.candidates import reading
+from recollect.search.candidates import snapshot_for
 from recollect.search.hits import ranking_of
 from recollect.search.recall import count_use
 from recollect.search.scores import frequency, recency
@@ -37,7 +37,7 @@ def format_for_prompt(app: App, request: ForPrompt, caller: Caller) -> Prompt:
     else:
         fields = {name: getattr(request, name) for name in request.model_fields_set - {"max_entries", "max_tokens"}}
         query = Query(**fields, limit=request.max_entries)
-        with reading(app, query, caller) as view:
+        with snapshot_for(app, query, caller) as view:
             memories = [hit.memory for hit in ranking_of(app, query, view).hits]
     text, shown = fenced(
         [governed_memory(one) for one in memories], request.max_tokens, app.embedder.counter() or estimate

@@ -32,7 +32,7 @@ from recollect.memory.prepare_write import (
 )
 from recollect.memory.reconcile import Action, decide, expired
 from recollect.memory.review import REJECTED, contradicts, outranks, why_review
-from recollect.search.visibility import allowed_levels, given_level, levels_of, levels_with, parse_id
+from recollect.search.visibility import allowed_levels, given_level, levels_of, levels_of_write, parse_id
 
 if TYPE_CHECKING:
     from recollect.store.sql.writing import Writing
@@ -69,7 +69,7 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
     near = duplicates.nearby(app, one, namespace, caller.user)
     review = why_review(app, one, namespace, caller, near)
     plan = _planned(app, one, namespace, near, caller)
-    levels = levels_with(draft, draft.sensitivity)
+    levels = levels_of_write(draft, draft.sensitivity)
     evicted = 0
     with app.records.writing(caller.writable(namespace), caller.user, levels) as writing:
         outcome = writing.outcomes.previous(_NAME, request_id)
