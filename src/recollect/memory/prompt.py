@@ -66,7 +66,7 @@ def most_valuable(memories: Iterable[Memory], places: int, now: datetime) -> lis
     """
     ranked = sorted(
         (one for one in memories if one.standing is not Standing.BURIED),
-        key=lambda one: (one.standing is None, -round(_value(one, now), 2), -frequency(one), -one.id),
+        key=lambda one: (one.standing is None, -round(_value_to_reader(one, now), 2), -frequency(one), -one.id),
     )
     turns = places // _ROTATING
     first, pool = ranked[: places - turns], ranked[places - turns :][: turns * _POOL]
@@ -74,8 +74,8 @@ def most_valuable(memories: Iterable[Memory], places: int, now: datetime) -> lis
     return first + (pool[start:] + pool[:start])[:turns]
 
 
-def _value(memory: Memory, now: datetime) -> float:
-    """Return what a memory is worth (0–1) to whoever begins to work: by importance, kind, freshness and earlier use.
+def _value_to_reader(memory: Memory, now: datetime) -> float:
+    """Return what a memory is worth (0–1) to a reader who begins to work: by importance, kind, freshness and use.
 
     What was stored within the last half day was used in no earlier session.
     """
