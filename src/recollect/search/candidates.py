@@ -311,7 +311,7 @@ def search_terms(app: App, query: ParsedQuery, view: View) -> SearchTerms:
     partial = [one for one in compounds if not uses.keys() >= set(one.words)]
     partial += [Phrase(word, (word,)) for word in unknown if not word.isascii()]
     corrections = [(expansion.written, expansion.spellings[0]) for expansion in expanded]
-    sure = [(written, meant) for written, meant in corrections if meant.weight >= _SURE]
+    certain = [(written, meant) for written, meant in corrections if meant.weight >= _SURE]
     return SearchTerms(
         terms=tuple(dict.fromkeys(terms)),
         weights=weights,
@@ -321,7 +321,7 @@ def search_terms(app: App, query: ParsedQuery, view: View) -> SearchTerms:
         spellings={word: one.spellings for one in reversed((*shortened, *expanded)) for word in one.words},
         size=size,
         partial=tuple({one.text: one for one in partial}.values()),
-        corrections=tuple((written, meant.text) for written, meant in sure if _is_term_visible(app, meant, view)),
+        corrections=tuple((written, meant.text) for written, meant in certain if _is_term_visible(app, meant, view)),
     )
 
 

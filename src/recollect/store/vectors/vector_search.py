@@ -81,8 +81,8 @@ class VectorSearch(SqlVectors):
 
         `seen` says of memories with their cosines, nearest first, which the view may see, of so many that they suffice.
         """
-        with self._readable(), self._database.reading() as connection:
-            if not self._serves():
+        with self._tolerate_damage(), self._database.reading() as connection:
+            if not self._is_our_model():
                 return {}
             small = view.filtered or size(connection, view) <= _SCANNED
             few = _few_visible_ids(connection, view) if small else None
@@ -105,7 +105,7 @@ class VectorSearch(SqlVectors):
         With `everything` each namespace is looked at, also where there may be thousands.
         """
         with self._syncing, self._distrust_on_failure("cannot be built again, SQL answers"):
-            if not self._serves():
+            if not self._is_our_model():
                 return
             with self._distrust_on_failure("failed and is built again"):
                 self._catch_up(everything)
@@ -122,7 +122,7 @@ class VectorSearch(SqlVectors):
         if self._away:
             return
         with suppress(StoreUnusable), self._distrust_on_failure("failed and is built again"):
-            if self._serves():
+            if self._is_our_model():
                 self._index.open()
                 self._outbox.sync_memory(memory_id)
 
@@ -174,7 +174,7 @@ class VectorSearch(SqlVectors):
         self._unreadable = False
         self.sync()
         with self._syncing, self._distrust_on_failure("cannot be read and is built again"):
-            if self._serves():
+            if self._is_our_model():
                 self._broken |= {one for one in self._all_namespaces() if self._differs(one)}
                 self._purge_forgotten(everything=True)
         if self._broken:
@@ -186,7 +186,7 @@ class VectorSearch(SqlVectors):
         with self._syncing, self._outbox.halted():
             yield
             with self._database.reading() as connection:
-                known, serves = store_metadata.read(connection), self._serves()
+                known, serves = store_metadata.read(connection), self._is_our_model()
             self._moved = not serves
             if serves and (generation := store_metadata.generation_of(known)) != self._index.generation:
                 self._index.adopt(generation)
