@@ -62,7 +62,7 @@ BLOCKS: Final = (
     Block(DEPLOY, "memory.example.com {", why="a file of a proxy"),
     Block(DEPLOY, 'pip install "recollect[server]"', ("bare",)),
     Block(DEPLOY, "export RECOLLECT_DATABASE_URL=postgresql:", ("bare",)),
-    Block(DEPLOY, "RECOLLECT_PUBLIC_ADDRESS=https://memory.example.com", why="settings of a company's identity provider"),
+    Block(DEPLOY, "RECOLLECT_PUBLIC_ADDRESS=https://memory.example.com", why="settings of an identity provider"),
     Block(DEPLOY, "export RECOLLECT_URL=https://memory.example", ("bob",)),
     Block(DEPLOY, "mkdir -m 700 docs/deploy/secrets", ("cluster",)),
     Block(UPKEEP, "docker compose exec -T postgres pg_dump", ("machine",)),

@@ -121,13 +121,13 @@ SEARCH: dict[str, Reader] = {
     "misspelling": lambda text: spelling.likelihood(text[:64], text[1:65]),
 }
 MEMORY: dict[str, Reader] = {
-    "same": lambda text: likeness.same(text, text + "a"),
+    "same": lambda text: likeness.say_the_same(text, text + "a"),
     "says all": lambda text: likeness.says_all(text, text[: len(text) // 2]),
-    "merged": lambda text: likeness.merged(text[: len(text) // 2], text[len(text) // 2 :]),
+    "merged": lambda text: likeness.merged_text(text[: len(text) // 2], text[len(text) // 2 :]),
     "grounded": lambda text: grounding.is_grounded(text[:500], text),
-    "quoted in a summary": lambda text: condense.cited(text),
+    "quoted in a summary": lambda text: condense.cited_title(text),
     "with an overview": lambda text: condense.with_overview(text, "a"),
-    "retitled": lambda text: condense.retitled(text, {"a": "b"}),
+    "retitled": lambda text: condense.with_titles(text, {"a": "b"}),
 }
 SHORTER = dict.fromkeys(SEARCH, MAX_QUERY)
 """How long the text of a reader may be at most, where that is less."""

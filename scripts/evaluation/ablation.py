@@ -25,7 +25,7 @@ from evaluation.sets import Clock, Question, Set, caller_of, draft_of, err, fill
 from recollect import App, Caller, Draft, Query, Settings
 from recollect.domain.origin import SaidBy
 from recollect.search import periods, versions
-from recollect.search.candidates import reading
+from recollect.search.candidates import snapshot_for
 from recollect.search.match import matches_of
 from recollect.search.order import Ranked, ordered
 from recollect.search.signals import gather, least_score
@@ -62,7 +62,7 @@ def variants() -> dict[str, tuple[Step, ...]]:
 def orders(app: App, text: str, caller: Caller) -> Iterator[tuple[str, list[Ranked]]]:
     """Yield what is left out and the best ten of the order without it, as they are shown by default."""
     query = Query(query=text[:20_000])
-    with reading(app, query, caller) as view:
+    with snapshot_for(app, query, caller) as view:
         candidates = gather(app, query, view)
         matches, _ = matches_of(app, query.query, view, candidates)
         least = least_score(query, view) - 1e-9

@@ -17,7 +17,7 @@ from evaluation.sets import err, lines_of, rows_of
 from recollect import Settings
 from recollect.engines.embedding import open_embedder
 from recollect.errors import InvalidInput, RecollectError
-from recollect.memory.likeness import same
+from recollect.memory.likeness import say_the_same
 
 SAME = 4.0
 BATCH = 64
@@ -66,12 +66,12 @@ def nearest_before(texts: list[str]) -> Any:
     return np.array([(vectors[:at] @ vectors[at]).max(initial=0.0) for at in range(len(texts))])
 
 
-def figures(found: Any, same: Any, threshold: float) -> dict[str, float | int | None]:
+def figures(found: Any, say_the_same: Any, threshold: float) -> dict[str, float | int | None]:
     """Return how precise and complete "the same from this cosine on" is (0–1); precision is None for no pair."""
     above = found >= threshold
-    right = int((above & same).sum())
+    right = int((above & say_the_same).sum())
     precision = right / int(above.sum()) if above.any() else None
-    recall = right / int(same.sum()) if same.any() else None
+    recall = right / int(say_the_same.sum()) if say_the_same.any() else None
     return {"threshold": threshold, "pairs": int(above.sum()), "precision": precision, "recall": recall}
 
 
@@ -84,7 +84,7 @@ def suggested(rows: list[dict[str, Any]]) -> dict[str, float | None]:
 
 def by_words(pairs: list[Pair]) -> dict[str, int]:
     """Return how many pairs the rule of the store takes for the same, and how many of those people do not."""
-    taken = [pair.similarity >= SAME for pair in pairs if same(pair.one, pair.other)]
+    taken = [pair.similarity >= SAME for pair in pairs if say_the_same(pair.one, pair.other)]
     return {"found": sum(taken), "wrong": len(taken) - sum(taken)}
 
 

@@ -88,7 +88,7 @@ def _pair(
     category: str,
 ) -> Pair | None:
     old, new = sorted(two, key=lambda number: (rows[number].dated_at, number))
-    if not versions.comparable(rows[new], rows[old], matches[new], matches[old]):
+    if not versions.may_be_versions(rows[new], rows[old], matches[new], matches[old]):
         return None
     if versions.other_subject(about.text, rows[old].content, rows[new].content):
         return None

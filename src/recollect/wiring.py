@@ -31,10 +31,10 @@ from recollect.settings import Settings
 from recollect.store import backup as store_backup
 from recollect.store import kept_files, relocation
 from recollect.store.backup import Manifest, Restored
-from recollect.store.files import check_owner, folder_of, read_only, secure
+from recollect.store.files import check_owner, folder_of, read_only, secure_folder
 from recollect.store.integrity import examine
 from recollect.store.journal_file import TIPS, JournalMirror, JournalTips
-from recollect.store.ownership import obstacle, owner_name, remedy
+from recollect.store.ownership import foreign_path, owner_name, remedy
 from recollect.store.relocation import Relocated
 from recollect.store.sql import store_metadata
 from recollect.store.sql.accounts import Accounts
@@ -199,7 +199,7 @@ class _Store:
     def checks(self, embedder: Embedder, deep: bool = False) -> Iterator[Check]:
         """Let the doctor look at one part after another, and compare vectors where the model is ready."""
         embed = partial(chunks_of, embedder) if embedder.ready else None
-        kept = obstacle(folder_of(self.file)) if self.database.file else None
+        kept = foreign_path(folder_of(self.file)) if self.database.file else None
         for check in examine(self.database, self.vectors, self.index, deep=deep, embed=embed):
             yield check if check.well or kept is None else replace(check, advice=_OWN_FIRST)
         if kept is not None:
@@ -253,7 +253,7 @@ def _open_database(settings: Settings, role: str, undo: ExitStack) -> tuple[Data
         if not settings.chroma_url or role == DAEMON:
             undo.callback(own(folder, role).release)
         return open_server(settings.database_url, settings.concurrent_requests), False
-    secure(folder)
+    secure_folder(folder)
     check_owner(file)
     if file.is_file() and read_only(file.parent):
         return open_read_only(file), True
@@ -311,7 +311,7 @@ def relocate(
         raise InvalidInput("home", f"There is no store at {file}.")
     free()
     with ExitStack() as undo:
-        secure(settings.folder)
+        secure_folder(settings.folder)
         undo.callback(own(settings.folder).release)
         server, local = open_server(settings.database_url), open_file(file)
         for one in (server, local):

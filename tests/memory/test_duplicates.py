@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from recollect.memory.likeness import merged, same
+from recollect.memory.likeness import merged_text, say_the_same
 
 quick = hypothesis_settings(deadline=None, database=None)
 
@@ -151,15 +151,15 @@ NEAR = [
 @pytest.mark.parametrize(("one", "other"), [*DIFFERENT, *NEAR])
 def test_one_detail_makes_two_memories(one: str, other: str) -> None:
     """Another number, unit, date, name, negation, word or order of words is another statement, either way round."""
-    assert not same(one, other)
-    assert not same(other, one)
+    assert not say_the_same(one, other)
+    assert not say_the_same(other, one)
 
 
 @pytest.mark.parametrize(("one", "other"), SAME)
 def test_another_spelling_says_the_same(one: str, other: str) -> None:
     """Letter case, final marks, quotes, list marks, articles, contractions and the form of a number do not count."""
-    assert same(one, other)
-    assert same(other, one)
+    assert say_the_same(one, other)
+    assert say_the_same(other, one)
 
 
 @pytest.mark.parametrize(
@@ -185,31 +185,31 @@ def test_another_spelling_says_the_same(one: str, other: str) -> None:
 )
 def test_a_merged_text_says_each_thing_once(old: str, new: str, both: str) -> None:
     """What is new follows; what only adds to a sentence takes its place; nothing that restricts another is lost."""
-    assert merged(old, new) == both
+    assert merged_text(old, new) == both
 
 
 def test_merging_leaves_code_whole() -> None:
     """A fenced block is one thing: its lines are not taken out for standing in another block."""
     old, new = "Start:\n```\nrun\nend\n```", "Stop:\n```\nhalt\nend\n```"
-    assert merged(old, new) == f"{old}\n{new}"
-    assert merged(f"{old}\n{new}", new) == f"{old}\n{new}"
+    assert merged_text(old, new) == f"{old}\n{new}"
+    assert merged_text(f"{old}\n{new}", new) == f"{old}\n{new}"
 
 
 def test_two_additions_to_one_sentence_are_both_kept() -> None:
     """The first takes the sentence's place, and the second stands behind it."""
-    both = merged("Ada drinks tea", "Ada drinks tea and milk. Ada drinks tea at noon.")
+    both = merged_text("Ada drinks tea", "Ada drinks tea and milk. Ada drinks tea at noon.")
     assert both == "Ada drinks tea and milk. Ada drinks tea at noon."
-    assert merged("1", "1? 1 1") == "1? 1 1."
+    assert merged_text("1", "1? 1 1") == "1? 1 1."
 
 
 @quick
 @given(st.text("ab1 .!?\n-`不。", max_size=80) | st.text(max_size=80), st.text("ab1 .!?\n-`不。", max_size=80))
 def test_merging_again_adds_nothing(old: str, new: str) -> None:
     """Whatever the texts are, a merged text holds both already, and a text merged with itself is that text."""
-    both = merged(old, new)
-    assert merged(both, new) == merged(both, old) == both
-    assert merged(old, old) == old
-    assert same(old, old)
+    both = merged_text(old, new)
+    assert merged_text(both, new) == merged_text(both, old) == both
+    assert merged_text(old, old) == old
+    assert say_the_same(old, old)
 
 
 @pytest.mark.parametrize(
@@ -230,6 +230,6 @@ def test_merging_again_adds_nothing(old: str, new: str) -> None:
 )
 def test_long_texts_are_answered(text: str) -> None:
     """Endless words, sentences and lists come to an end, and are the same as themselves only."""
-    assert same(text, text)
-    assert not same(text, f"Something else entirely. {text[:200]}")
-    assert merged(text, text) == text
+    assert say_the_same(text, text)
+    assert not say_the_same(text, f"Something else entirely. {text[:200]}")
+    assert merged_text(text, text) == text

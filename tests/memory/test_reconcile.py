@@ -23,7 +23,7 @@ from recollect.memory.reconcile import (
     follow_judgement,
     may_join,
     refresh_if_same,
-    reinforced,
+    reinforced_confidence,
 )
 
 SAME, OTHER = "hash of the draft", "hash of something else"
@@ -127,8 +127,8 @@ def test_only_what_is_kept_alike_joins(draft: dict[str, Any], memory: dict[str, 
 @given(st.floats(0.0, 1.0))
 def test_saying_it_again_takes_a_fifth_of_the_doubt(confidence: float) -> None:
     """Confidence grows by a fifth of what is missing, never falls and never passes one."""
-    assert reinforced(confidence) == pytest.approx(confidence + (1 - confidence) * 0.2)
-    assert confidence <= reinforced(confidence) <= 1.0
+    assert reinforced_confidence(confidence) == pytest.approx(confidence + (1 - confidence) * 0.2)
+    assert confidence <= reinforced_confidence(confidence) <= 1.0
 
 
 def test_a_memory_expires_at_its_time() -> None:

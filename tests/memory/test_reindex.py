@@ -86,7 +86,7 @@ def same(one: dict[Any, np.ndarray], other: dict[Any, np.ndarray]) -> bool:
 def indexed(app: App) -> dict[tuple[int, int], np.ndarray]:
     """Return Chroma's vectors by memory and chunk."""
     app.vectors.sync()
-    collection = app.vectors._index._collection("project:crew/engine")
+    collection = app.vectors._index._get_collection("project:crew/engine")
     found = collection.get(include=["embeddings"])
     pairs = zip(found["ids"], found["embeddings"], strict=True)
     return {tuple(map(int, one.split("."))): np.asarray(vector) for one, vector in pairs}

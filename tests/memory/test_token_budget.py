@@ -120,7 +120,7 @@ def test_sixty_matches_are_listed_within_two_thousand_tokens(zoo: App) -> None:
     [hit] = recall(zoo, Query(query="what is our mascot?", limit=1), ADA).hits
     lines = tuple(IndexLine(one, note.format(one), 0.5) for one in (hit.memory.id, *range(101, 160)))
     whole = Recalled((hit,), found_message(60), (), Index(lines, omitted=60, unlisted=0))
-    answer = budget.within(whole, 2_000, counter(zoo))
+    answer = budget.recalled_within(whole, 2_000, counter(zoo))
     assert answer.index is not None
     assert (len(note.split()), len(answer.index.lines), answer.hits) == (20, 60, (hit,))
 

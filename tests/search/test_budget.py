@@ -18,7 +18,7 @@ from recollect.domain.enums import FactType, Layer, Scope
 from recollect.domain.fields import MIN_TOKENS
 from recollect.domain.results import Hit, Index, IndexLine, Recalled, found_message
 from recollect.domain.search import Signals
-from recollect.search.budget import estimate, printed, within
+from recollect.search.budget import estimate, printed, recalled_within
 from recollect.text import layers
 
 quick = hypothesis_settings(deadline=None, database=None)
@@ -71,7 +71,7 @@ def words(count: int, word: str = "word") -> str:
 @given(st.lists(texts, max_size=15), limits, st.lists(texts, max_size=3), budgets)
 def test_the_budget_holds(contents: list[str], limit: int, notes: list[str], most: int) -> None:
     """Whatever was found, the printed answer has at most the tokens asked for."""
-    assert size(within(whole(contents, limit, tuple(notes)), most, tokens)) <= most
+    assert size(recalled_within(whole(contents, limit, tuple(notes)), most, tokens)) <= most
 
 
 @quick
@@ -79,7 +79,7 @@ def test_the_budget_holds(contents: list[str], limit: int, notes: list[str], mos
 def test_the_budget_holds_with_any_tokenizer(contents: list[str], limit: int, notes: list[str], most: int) -> None:
     """It holds too where a text has more tokens than its pieces, and where tokens are estimated."""
     for count in (quarters, estimate):
-        answer = within(whole(contents, limit, tuple(notes)), most, count)
+        answer = recalled_within(whole(contents, limit, tuple(notes)), most, count)
         assert count(printed(answer.public())) <= most
 
 
@@ -87,7 +87,7 @@ def test_the_budget_holds_with_any_tokenizer(contents: list[str], limit: int, no
 @given(st.lists(texts, max_size=15), limits, budgets)
 def test_the_counts_add_up(contents: list[str], limit: int, most: int) -> None:
     """Details and omitted make all matches, index lines and unlisted too, and details are of listed matches."""
-    answer = within(whole(contents, limit), most, tokens)
+    answer = recalled_within(whole(contents, limit), most, tokens)
     assert answer.index is not None
     assert len(answer.hits) + answer.index.omitted == len(contents)
     assert len(answer.index.lines) + answer.index.unlisted == len(contents)
@@ -100,7 +100,7 @@ def test_the_counts_add_up(contents: list[str], limit: int, most: int) -> None:
 @given(st.lists(texts, max_size=15), limits, budgets)
 def test_the_best_come_first(contents: list[str], limit: int, most: int) -> None:
     """The index lists the best matches without a gap, and the details keep their order."""
-    listed, shown = ids(within(whole(contents, limit), most, tokens))
+    listed, shown = ids(recalled_within(whole(contents, limit), most, tokens))
     assert listed == list(range(1, len(listed) + 1))
     assert shown == sorted(shown)
 
@@ -110,7 +110,7 @@ def test_the_best_come_first(contents: list[str], limit: int, most: int) -> None
 def test_no_room_is_left_for_a_line(contents: list[str], most: int) -> None:
     """As long as one more index line would fit beside the details, there is no match without a line."""
     everything = whole(contents)
-    answer = within(everything, most, tokens)
+    answer = recalled_within(everything, most, tokens)
     assert everything.index is not None
     assert answer.index is not None
     listed = len(answer.index.lines)
@@ -124,7 +124,7 @@ def test_no_room_is_left_for_a_line(contents: list[str], most: int) -> None:
 def test_each_is_shown_as_deep_as_fits(contents: list[str], most: int) -> None:
     """A match is shown less deep, or not at all, only where deeper it would not fit beside the better ones."""
     everything = whole(contents)
-    answer = within(everything, most, tokens)
+    answer = recalled_within(everything, most, tokens)
     before: tuple[Hit, ...] = ()
     given_up = {hit.memory.id: hit.layer for hit in answer.hits}
     for hit in everything.hits:
@@ -139,7 +139,7 @@ def test_each_is_shown_as_deep_as_fits(contents: list[str], most: int) -> None:
 @pytest.mark.parametrize(("most", "layer"), [(1400, "content"), (260, "overview"), (120, None)])
 def test_the_deepest_layer_that_fits(most: int, layer: str | None) -> None:
     """All of a memory where there is room, else its overview, else no more than its index line."""
-    answer = within(whole([f"It began. {words(80)}. {words(900, 'late')}."]), most, tokens)
+    answer = recalled_within(whole([f"It began. {words(80)}. {words(900, 'late')}."]), most, tokens)
     assert [str(hit.layer) for hit in answer.hits] == ([layer] if layer else [])
     assert ids(answer)[0] == [1]
 
@@ -150,26 +150,26 @@ def test_a_long_abstract_is_a_detail() -> None:
     everything = whole([words(500)])
     hit = a_hit(1, words(500), abstract=long, overview=words(400))
     everything = replace(everything, hits=(hit,), index=Index((IndexLine(1, layers.one_line(long), 0.9),), 1, 0))
-    answer = within(everything, 200, tokens)
+    answer = recalled_within(everything, 200, tokens)
     assert [(hit.layer, hit.text) for hit in answer.hits] == [(Layer.ABSTRACT, long)]
 
 
 def test_a_smaller_one_after_one_that_does_not_fit() -> None:
     """What does not fit is passed over, and a later one that does is shown."""
-    listed, shown = ids(within(whole([words(900), "A short one.", words(900), "Another."]), 230, tokens))
+    listed, shown = ids(recalled_within(whole([words(900), "A short one.", words(900), "Another."]), 230, tokens))
     assert (listed, shown) == ([1, 2, 3, 4], [2, 4])
 
 
 def test_the_best_has_priority() -> None:
     """A better match takes the room even where two lesser ones would fit in its place."""
     best, lesser = words(100), words(60)
-    most = size(within(whole([best, lesser, lesser]), 100_000, tokens)) - 2 * 60
-    assert ids(within(whole([best, lesser, lesser]), most, tokens))[1] == [1]
+    most = size(recalled_within(whole([best, lesser, lesser]), 100_000, tokens)) - 2 * 60
+    assert ids(recalled_within(whole([best, lesser, lesser]), most, tokens))[1] == [1]
 
 
 def test_a_budget_without_bounds_shows_everything() -> None:
     """Where everything fits, every match is listed and shown whole, and nothing is omitted."""
-    answer = within(whole([words(n) for n in range(1, 60)]), 1_000_000, tokens)
+    answer = recalled_within(whole([words(n) for n in range(1, 60)]), 1_000_000, tokens)
     assert answer.index is not None
     assert (answer.index.omitted, answer.index.unlisted) == (0, 0)
     assert all(hit.layer is Layer.CONTENT for hit in answer.hits)
@@ -179,7 +179,7 @@ def test_a_budget_without_bounds_shows_everything() -> None:
 def test_the_smallest_answer_is_honest(count: Callable[[str], int]) -> None:
     """The least budget holds at least how many there are, and that all of them are omitted."""
     everything = whole([words(300)] * 150, notes=("A note as long as this one finds no room in so small an answer.",))
-    answer = within(everything, MIN_TOKENS, count)
+    answer = recalled_within(everything, MIN_TOKENS, count)
     body = json.loads(printed(answer.public()))
     assert body["message"] == "150 memories found."
     assert (body["details"], body["omitted"], body["unlisted"]) == ([], 150, 150 - len(body["index"]))
@@ -188,7 +188,7 @@ def test_the_smallest_answer_is_honest(count: Callable[[str], int]) -> None:
 
 def test_nothing_found() -> None:
     """Where nothing was found, the answer says so, and nothing is omitted."""
-    assert within(whole([]), MIN_TOKENS, tokens).public() == {
+    assert recalled_within(whole([]), MIN_TOKENS, tokens).public() == {
         "message": "Nothing relevant found.",
         "index": [],
         "details": [],
@@ -200,10 +200,10 @@ def test_nothing_found() -> None:
 def test_notes_leave_room_for_matches() -> None:
     """Notes come whole or not at all, and take no more than half of the room."""
     short, long = 'Also searched for "quokka" (spelling of "quoka").', words(60)
-    answer = within(whole([words(15)] * 3, notes=(long, short)), 130, tokens)
+    answer = recalled_within(whole([words(15)] * 3, notes=(long, short)), 130, tokens)
     assert answer.notes == (short,)
     assert ids(answer)[0]
-    assert within(whole([words(15)] * 3, notes=(long, short)), 1000, tokens).notes == (long, short)
+    assert recalled_within(whole([words(15)] * 3, notes=(long, short)), 1000, tokens).notes == (long, short)
 
 
 def test_a_detail_names_its_layer_and_its_labels() -> None:
@@ -237,7 +237,7 @@ def test_a_detail_names_its_layer_and_its_labels() -> None:
 def test_no_line_takes_the_room_of_many(abstract: str, count: Callable[[str], int]) -> None:
     """A line that has many more tokens than twenty words have is shortened, and never to nothing."""
     everything = replace(whole(["x"]), index=Index((IndexLine(1, abstract, 0.5),), 1, 0))
-    answer = within(everything, 5000, count)
+    answer = recalled_within(everything, 5000, count)
     assert answer.index is not None
     [line] = answer.index.lines
     assert line.abstract
@@ -255,7 +255,7 @@ def test_counting_is_cheap() -> None:
         return tokens(text)
 
     contents = [words(20_000, f"w{n}x") for n in range(10)]
-    answer = within(whole(contents), 1200, counting)
+    answer = recalled_within(whole(contents), 1200, counting)
     assert answer.hits
     assert {hit.layer for hit in answer.hits} == {Layer.OVERVIEW}
     assert len(counted) == len(set(counted))
@@ -265,4 +265,4 @@ def test_counting_is_cheap() -> None:
 def test_the_same_answer_twice() -> None:
     """The same matches and the same budget give the same answer."""
     contents = [words(n * 7 % 90 + 1) for n in range(50)]
-    assert within(whole(contents), 900, tokens) == within(whole(contents), 900, tokens)
+    assert recalled_within(whole(contents), 900, tokens) == recalled_within(whole(contents), 900, tokens)

@@ -10,7 +10,7 @@ import pytest
 from recollect import Settings
 from recollect.client import launch
 from recollect.errors import StoreUnusable
-from recollect.store.files import secure
+from recollect.store.files import secure_folder
 from recollect.store.store_lock import held, own
 from stores import open_app
 
@@ -85,5 +85,5 @@ def test_a_folder_for_everybody_stays_as_it_is(tmp_path: Path) -> None:
     """A folder such as /tmp, in which everybody keeps their own files, is no data folder and keeps its mode."""
     tmp_path.chmod(0o1777)
     with pytest.raises(StoreUnusable, match="Other users can write into"):
-        secure(tmp_path)
+        secure_folder(tmp_path)
     assert tmp_path.stat().st_mode & 0o7777 == 0o1777

@@ -322,8 +322,8 @@ def test_opening_looks_at_no_collection_and_the_first_use_does(
     index = first.vectors._index
     index.take("project:crew/engine", [f"{made}.0"])
     asked: list[str] = []
-    collection = ChromaServer._collection
-    monkeypatch.setattr(ChromaServer, "_collection", lambda *given: asked.append(given[1]) or collection(*given))
+    collection = ChromaServer._get_collection
+    monkeypatch.setattr(ChromaServer, "_get_collection", lambda *given: asked.append(given[1]) or collection(*given))
     app = replica()
     assert (asked, app.vectors.state) == ([], "ready")
     assert made in recalled(app, "which animal ships invoices?")

@@ -20,7 +20,7 @@ from recollect.store.sql.database import Database, open_file
 from recollect.store.sql.migrations import migrate
 from recollect.store.text.fts5 import SqliteText
 from recollect.store.text.index import Term
-from recollect.store.text.spelling import edited, likelihood
+from recollect.store.text.spelling import likelihood, one_edit_away
 
 WORDS = """postgres kubernetes database occupation mailbox thermostat reserves superior assistants adoption guitar
 counselling marshmallow violin sculpture quarterly invoice rollback latency throughput firewall certificate
@@ -191,12 +191,12 @@ def test_a_crowd_elsewhere_hides_no_guess(parts: Any) -> None:
 
 def test_every_spelling_one_letter_away_is_tried() -> None:
     """The spellings looked up are exactly those at one optimal string alignment, in the word's own letters."""
-    spellings = edited("mast")
+    spellings = one_edit_away("mast")
     assert {"mast", "ast", "masts", "mxast", "must", "amst", "mats"} <= spellings
     assert all(OSA.distance("mast", one) <= 1 for one in spellings)
     assert len(spellings) == 1 + 4 + 3 + 4 * 25 + 5 * 26 - 4
-    assert "база" in edited("база")
-    assert not any(letter in LETTERS for one in edited("база") for letter in one)
+    assert "база" in one_edit_away("база")
+    assert not any(letter in LETTERS for one in one_edit_away("база") for letter in one)
 
 
 @pytest.fixture

@@ -15,8 +15,8 @@ from recollect.client import launch, runtime
 from recollect.client.daemon import published
 from recollect.doors.http.daemon import log_to_file
 from recollect.errors import DaemonUnreachable, StoreUnusable
-from recollect.store.files import secure
-from recollect.store.ownership import obstacle, problem
+from recollect.store.files import secure_folder
+from recollect.store.ownership import foreign_path, problem
 from recollect.store.sql.database import open_file
 from recollect.store.store_lock import own
 from stores import open_app
@@ -118,8 +118,8 @@ def test_a_folder_of_foreign_files_that_may_be_used_is_fine(folder: Path) -> Non
     planted(folder / "mine", owner=NOBODY)
     (folder / "link").symlink_to("/etc/shadow")
     with unprivileged():
-        secure(folder)
-        assert obstacle(folder) is None
+        secure_folder(folder)
+        assert foreign_path(folder) is None
         assert problem(folder) == ""
 
 

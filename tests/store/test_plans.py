@@ -104,7 +104,7 @@ def test_a_filter_begins_at_its_index(parts: Any, planned: Any, wish: dict[str, 
 @pytest.mark.parametrize("condition", [namespace.c.name.not_in(["other"]), namespace.c.name.in_(["project:hull/tide"])])
 def test_the_queue_is_read_in_the_order_of_its_index(parts: Any, planned: Any, condition: Any) -> None:
     """The next memories for the vector index are read without sorting all that wait, which may be a million."""
-    steps = planned(lambda: parts.vectors._outbox._next(outbox.c.embedded.is_(True), condition))
+    steps = planned(lambda: parts.vectors._outbox._next_batch(outbox.c.embedded.is_(True), condition))
     assert any(step.startswith("SEARCH outbox USING INDEX") for step in steps)
     assert [step for step in steps if step.startswith(("SCAN outbox", "USE TEMP"))] == []
 

@@ -67,7 +67,7 @@ class Stage:
         with self.opened() as app:
             app.vectors.sync()
             assert [check for check in app.checks() if not check.well] == []
-            found = app.vectors._index._collection("project:crew/engine").get(include=["embeddings"])
+            found = app.vectors._index._get_collection("project:crew/engine").get(include=["embeddings"])
         chroma = [(one, vector.tolist()) for one, vector in zip(found["ids"], found["embeddings"], strict=True)]
         return self.rows("SELECT * FROM vector ORDER BY memory_id, ordinal"), sorted(chroma)
 

@@ -24,7 +24,7 @@ from recollect.domain.verbs import PARTS, VERBS
 from recollect.doors.serializers import public_json
 from recollect.doors.web.verbs import PAGE, perform
 from recollect.errors import RecollectError
-from recollect.memory.prepare_write import evict
+from recollect.memory.prepare_write import evict_memory
 from recollect.memory.remember import remember
 from recollect.sessions.compression import compress
 from run_operations import add, do, ill, rows
@@ -156,7 +156,7 @@ class Told:
             name = MARK if MARK in one.content else "Bob"
             do(self.app, "store_fact", subject=name, predicate="oils", object=f"{name} crane", memory_id=str(one.id))
             with self.app.records.writing(ADA.namespace(Scope.PROJECT), ADA.user) as transaction:
-                evict(transaction, one.id)
+                evict_memory(transaction, one.id)
 
 
 def _iso(seconds: float) -> str:

@@ -62,7 +62,7 @@ def add_user(app: App, request: AddUser, principal: Principal) -> IssuedToken:
         if writing.user(request.user) is not None:
             raise InvalidInput("user", f"Invalid user: There is a user `{request.user}` already")
         _require_team(writing, request.team)
-        if not principal.administers() and writing.has_memories(request.user):
+        if not principal.administers() and writing.ever_had_memories(request.user):
             raise Forbidden(f"There are personal memories of a `{request.user}`: an admin of the deployment adds them.")
         writing.add_user(request.user, admin=request.admin)
         if request.team is not None:

@@ -30,7 +30,7 @@ from recollect.client.transport import SILENCE
 from recollect.errors import DaemonUnreachable, RecollectError, StoreUnusable, relayed
 from recollect.settings import Settings, hidden
 from recollect.store import store_lock
-from recollect.store.files import secure
+from recollect.store.files import secure_folder
 from recollect.store.ownership import unwritable
 
 _START_TIMEOUT = 60.0  # seconds: a first start prepares the model, on a busy machine
@@ -173,7 +173,7 @@ def _number(text: str) -> tuple[int, ...]:
 def _start_once(settings: Settings, end: float) -> Client | None:
     """Start the daemon unless another process is doing so; return None when the caller should look again."""
     folder = settings.folder
-    secure(folder)
+    secure_folder(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with FileLock(folder / STARTING, timeout=0, is_singleton=False, mode=0o600):

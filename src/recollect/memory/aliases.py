@@ -21,11 +21,11 @@ def memory_store(app: App, request: MemoryStore, caller: Caller, *, request_id: 
     Raises what `remember` and `update_memory` raise.
     """
     if request.id is not None:
-        return update_memory(app, Update(id=request.id, **_fields(request)), caller, request_id=request_id)
+        return update_memory(app, Update(id=request.id, **_fields_with_values(request)), caller, request_id=request_id)
     if request.content is None:
         raise InvalidInput("content", "Missing content: `memory_store` requires `content` unless it updates an `id`")
     scope = {} if request.scope is None else {"scope": request.scope}
-    return remember(app, Draft(**_fields(request), **scope), caller, request_id=request_id)
+    return remember(app, Draft(**_fields_with_values(request), **scope), caller, request_id=request_id)
 
 
 def search_memories(app: App, request: SearchMemories, caller: Caller) -> Recalled:
@@ -45,7 +45,8 @@ def memory_remember(app: App, request: MemoryRemember, caller: Caller, *, reques
     return remember(app, draft, caller, request_id=request_id)
 
 
-def _fields(request: MemoryStore) -> dict[str, Any]:
+def _fields_with_values(request: MemoryStore) -> dict[str, Any]:
+    """Return the fields of the request that have a value, under the names and scales of `Draft`."""
     importance = None if request.importance is None else request.importance / _STEPS
     named = {"abstract": request.summary, "fact_type": request.type, "importance": importance}
     same = {name: getattr(request, name) for name in ("content", "tags", "ttl_days")}

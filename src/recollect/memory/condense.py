@@ -29,27 +29,27 @@ _QUOTED: Final = re.compile(r"- (?:\d{4}-\d\d-\d\d: )?(.+?)…?")
 
 
 def may_condense(memory: Memory) -> bool:
-    """Say whether a memory may be condensed: not one with a key or a term, which the summary would not keep."""
+    """Say whether a memory may be condensed: not if it has a key or a term, which the summary would not keep."""
     return memory.key is None and memory.ttl_days is None and memory.type is not ObservationType.COMPRESSED_SUMMARY
 
 
-def beginning(memory: Memory) -> str:
-    """Return what a memory says first, on one line."""
+def first_words(memory: Memory) -> str:
+    """Return the abstract of a memory, or its content without one, on one line."""
     return one_line(memory.abstract or memory.content)
 
 
-def condensed(
+def condensed_text(
     category: str | None,
     memories: Sequence[Memory],
-    said: Callable[[Memory], str] = beginning,
+    said: Callable[[Memory], str] = first_words,
     told: Sequence[Memory] | None = None,
 ) -> str:
-    """Return one text of the memories: a heading, then a line for each, or for those `told`, of what is `said` of it.
+    """Return one text of the memories: a heading, and a line `said(memory)` for each memory of `told`, or for each.
 
-    The same line is not said twice.
+    A line that stands there already is not repeated.
     """
     lines = dict.fromkeys(f"- {said(one)}" for one in (memories if told is None else told))
-    return "\n".join([heading(category, [day(one) for one in memories]), *lines])[:MAX_CONTENT]
+    return "\n".join([heading(category, [day_of(one) for one in memories]), *lines])[:MAX_CONTENT]
 
 
 def heading(category: str | None, days: Sequence[str]) -> str:
@@ -58,42 +58,43 @@ def heading(category: str | None, days: Sequence[str]) -> str:
     return f"What {len(days)} memories{about} said from {min(days)} to {max(days)}:"
 
 
-def quotable(memory: Memory) -> str:
+def quotable_text(memory: Memory) -> str:
     """Return all that a summary may quote of a memory, on one line."""
     return " ".join(f"{memory.content} {memory.abstract} {memory.title}".split())
 
 
-def quotes(line: str, said: Iterable[str]) -> bool:
+def quotes_any(line: str, said: Iterable[str]) -> bool:
     """Say whether a line of a summary quotes one of these texts."""
     quoted = _QUOTED.fullmatch(line)
     return quoted is not None and any(quoted[1] in one for one in said)
 
 
 def with_overview(content: str, overview: str) -> str:
-    """Return a summary that says, below its heading, in one line what its members say together."""
+    """Return a summary with a line below its heading that sums up what its members say together."""
     first, *lines = content.split("\n")
     return "\n".join([first, IN_SHORT + " ".join(overview.split()), *lines])
 
 
-def retitled(content: str, titles: Mapping[str, str]) -> str:
-    """Return a summary whose lines have the new titles of its members in the place of the old ones."""
-    new = {f"- {cited(old)}": f"- {cited(title)}" for old, title in titles.items()}
+def with_titles(content: str, titles: Mapping[str, str]) -> str:
+    """Return a summary in whose lines the new titles of its members replace the old titles."""
+    new = {f"- {cited_title(old)}": f"- {cited_title(title)}" for old, title in titles.items()}
     return "\n".join(new.get(line, line) for line in content.split("\n"))
 
 
-def cited(said: str) -> str:
+def cited_title(said: str) -> str:
     """Return a title as a summary of a session lists it."""
     return shortened(" ".join(said[:_READ].split()), _CITED)
 
 
 def kept_fields(memories: Sequence[Memory]) -> dict[str, Any]:
-    """Return what a summary keeps of its memories: every label and file, the highest importance, the least trust.
+    """Return the fields that a summary takes over from its memories.
 
-    It is as sensitive as the most sensitive of them, and of their kind and project where they have one in common.
+    It has every label and file, the highest importance and the lowest trust of its memories. It is as sensitive as the
+    most sensitive of them, and of their kind and project where they share one.
     """
     alike = {name: {getattr(one, name) for one in memories} for name in ("fact_type", "project")}
     return (
-        labels(map(labels_of, memories))
+        merged_labels(map(labels_of, memories))
         | {name: values.pop() for name, values in alike.items() if len(values) == 1}
         | {
             "importance": max(one.importance for one in memories),
@@ -108,8 +109,8 @@ def labels_of(one: Memory) -> dict[str, tuple[str, ...]]:
     return {name: getattr(one, name) for name in _LABELS}
 
 
-def labels(members: Iterable[Mapping[str, Sequence[str]]]) -> dict[str, Any]:
-    """Return every label and file of some memories, each once, and no more than a summary keeps."""
+def merged_labels(members: Iterable[Mapping[str, Sequence[str]]]) -> dict[str, Any]:
+    """Return every label and file of some memories, each once, up to the number that a summary keeps."""
     every = list(members)
     return {
         name: tuple(dict.fromkeys(value for one in every for value in one.get(name, ())))[:most]
@@ -117,6 +118,6 @@ def labels(members: Iterable[Mapping[str, Sequence[str]]]) -> dict[str, Any]:
     }
 
 
-def day(one: Memory) -> str:
-    """Return the day on which what a memory says happened or was stored."""
+def day_of(one: Memory) -> str:
+    """Return the day on which a memory's event happened, or else on which it was stored, as text."""
     return (one.observed_at or one.created_at).date().isoformat()

@@ -23,14 +23,14 @@ from recollect.domain.search import View
 from recollect.engines.describe import Description, Triple
 from recollect.errors import InvalidInput, ModelUnusable, SecretFound
 from recollect.gate import Cleared, clear
-from recollect.memory.condense import IN_SHORT, day, retitled, with_overview
-from recollect.memory.grounding import MOST_ENTITIES, checked
+from recollect.memory.condense import IN_SHORT, day_of, with_overview, with_titles
+from recollect.memory.grounding import MOST_ENTITIES, grounded_description
 from recollect.memory.prepare_write import (
     Embeddings,
     PreparedDraft,
     draft_of,
     entry_for,
-    prepare,
+    prepare_draft,
     retry_with_embeddings,
 )
 from recollect.memory.reconcile import expired
@@ -55,35 +55,40 @@ _MOST_NAMED: Final = 64
 
 
 def describe_later(app: App, outcome: Outcome, draft: Draft, caller: Caller) -> None:
-    """Have a text read that was just stored: its layers, where nobody wrote them, its facts and its entities.
+    """Have the model read a text just stored: for layers that nobody wrote, for facts and for entities.
 
-    That is a long one, also by a merge, or one that a model extracted. A turn of a talk is left alone.
+    That is done for a long text, also after a merge, and for one that a model extracted. A turn of a talk is left
+    alone.
     """
     extracted = draft.source is Source.EXTRACTION and outcome.status is WriteStatus.STORED
     length = _EXTRACTED if extracted else 0 if outcome.status is WriteStatus.MERGED else _LONG
     worth = len(draft.content) >= length and draft.position is None and draft.sensitivity is Sensitivity.PUBLIC
     if worth and (extracted or not (draft.abstract and draft.overview)):
-        ask_behind(app, partial(_describe, app, int(outcome.id), length or _LONG, caller))
+        ask_later_within_budget(app, partial(_describe_memory, app, int(outcome.id), length or _LONG, caller))
 
 
 def sum_up_later(app: App, summary_id: int, members: Sequence[Memory], caller: Caller) -> None:
-    """Have the summary say in a few sentences what its members say together, above the lines that quote them."""
+    """Have the model add to a summary a few sentences on what its members say, above the lines that quote them."""
     if _all_public(members):
-        ask_behind(app, partial(_sum_up, app, summary_id, members, caller))
+        ask_later_within_budget(app, partial(_sum_up_members, app, summary_id, members, caller))
 
 
 def sum_up_session(app: App, summary_id: int, kept: Sequence[Memory], caller: Caller) -> None:
-    """Have the notes of a session get better titles, and its summary say in a few sentences what they say."""
+    """Have the model write better titles for the notes of a session, and a few sentences for its summary."""
     texts = [one.content for one in kept]
-    answer = _answer(app, lambda model: model.session(texts)) if _all_public(kept) else None
+    answer = _ask_model(app, lambda model: model.session(texts)) if _all_public(kept) else None
     if answer is not None:
         whole, each = answer
-        notes = {kept[number].id: checked(one, texts[number]) for number, one in each.items() if number < len(kept)}
-        _write_summary(app, summary_id, kept, checked(whole, "\n".join(texts)), notes, caller)
+        notes = {
+            kept[number].id: grounded_description(one, texts[number])
+            for number, one in each.items()
+            if number < len(kept)
+        }
+        _write_summary(app, summary_id, kept, grounded_description(whole, "\n".join(texts)), notes, caller)
 
 
-def ask_behind(app: App, ask: Callable[[], None]) -> None:
-    """Ask where there is a model, as long as half of the budget is left: what somebody waits for goes before."""
+def ask_later_within_budget(app: App, ask: Callable[[], None]) -> None:
+    """Ask the model in the background while half of the token budget is left; the rest is for waiting callers."""
     if app.capabilities.describe is None:
         return
 
@@ -95,8 +100,8 @@ def ask_behind(app: App, ask: Callable[[], None]) -> None:
     app.ask_later(within_budget)
 
 
-def _answer(app: App, ask: Callable[[ChatDescribe], T]) -> T | None:
-    """Return what a model says; None where it says nothing of use."""
+def _ask_model(app: App, ask: Callable[[ChatDescribe], T]) -> T | None:
+    """Return the model's answer, None without a model or where it gave no usable answer."""
     writer = app.capabilities.describe
     try:
         return None if writer is None else ask(writer)
@@ -104,27 +109,36 @@ def _answer(app: App, ask: Callable[[ChatDescribe], T]) -> T | None:
         return None
 
 
-def _describe(app: App, memory_id: int, length: int, caller: Caller) -> None:
-    """Ask about a memory of at least this `length`, and write what was said of it; a long one has layers by rule."""
-    old = _load(app, memory_id, caller)
-    if old is None or old.position is not None or len(old.content) < length or not (length < _LONG or _by_rule(old)):
+def _describe_memory(app: App, memory_id: int, length: int, caller: Caller) -> None:
+    """Ask the model about a memory of at least this `length` (characters), and write its answer; skip others.
+
+    A long memory is described only where its layers were made by rule.
+    """
+    old = _load_writable(app, memory_id, caller)
+    if (
+        old is None
+        or old.position is not None
+        or len(old.content) < length
+        or not (length < _LONG or _layers_by_rule(old))
+    ):
         return
-    answer = _answer(app, lambda model: model.text(old.content))
+    answer = _ask_model(app, lambda model: model.text(old.content))
     if answer is None:
         return
-    said = checked(answer, old.content)
-    fields = {name: getattr(said, name) for name in _by_rule(old) if getattr(said, name)}
+    said = grounded_description(answer, old.content)
+    fields = {name: getattr(said, name) for name in _layers_by_rule(old) if getattr(said, name)}
     with app.records.writing(caller.writable(old.namespace), caller.user) as transaction:
-        now = _unchanged(app, transaction, old)
+        now = _reload_unchanged(app, transaction, old)
         if now is not None:
-            _write(app, transaction, now, fields, said, caller)
+            _write_description(app, transaction, now, fields, said, caller)
 
 
-def _sum_up(app: App, summary_id: int, members: Sequence[Memory], caller: Caller) -> None:
-    texts = [f"{day(one)}: {one.content}" for one in members]
-    answer = _answer(app, lambda model: model.together(texts))
+def _sum_up_members(app: App, summary_id: int, members: Sequence[Memory], caller: Caller) -> None:
+    """Ask the model what the members say together, and write its answer into their summary."""
+    texts = [f"{day_of(one)}: {one.content}" for one in members]
+    answer = _ask_model(app, lambda model: model.together(texts))
     if answer is not None:
-        said = checked(answer, "\n".join(texts))
+        said = grounded_description(answer, "\n".join(texts))
         _write_summary(app, summary_id, members, said, {}, caller, hidden_by=summary_id)
 
 
@@ -137,7 +151,7 @@ def _write_summary(
     caller: Caller,
     hidden_by: int | None = None,
 ) -> None:
-    """Write what was said of the members, and of all together into their summary, in one transaction.
+    """Write what the model found in the members, and its overview into their summary, in one transaction.
 
     Nothing is written where one of them changed or went: the summary might quote what was forgotten.
     """
@@ -146,7 +160,7 @@ def _write_summary(
 
     def write(made: Embeddings) -> Outcome:
         with app.records.writing(namespace, caller.user) as transaction:
-            now = [_unchanged(app, transaction, one, hidden_by) for one in members]
+            now = [_reload_unchanged(app, transaction, one, hidden_by) for one in members]
             whole = transaction.lookup.by_id(summary_id)
             if whole is None or not _is_summary(whole) or expired(whole, app.clock()) or None in now:
                 return outcome
@@ -155,7 +169,7 @@ def _write_summary(
                 note = notes.get(one.id, Description())
                 title = {"title": note.title} if note.title and one.source is Source.HOOK else {}
                 titles |= {one.title: note.title} if title else {}
-                _write(app, transaction, one, title, note, caller)
+                _write_description(app, transaction, one, title, note, caller)
             _write_whole(app, transaction, whole, said, titles, made, caller)
         return outcome
 
@@ -171,30 +185,30 @@ def _write_whole(
     made: Embeddings,
     caller: Caller,
 ) -> None:
-    """Write a summary with new titles in its lines, and what its members say together above them."""
-    content = retitled(whole.content, titles)
+    """Write a summary with new titles in its lines and the model's overview above them."""
+    content = with_titles(whole.content, titles)
     if said.overview and not any(line.startswith(IN_SHORT) for line in content.split("\n")):
         content = with_overview(content, said.overview)
     abstract = {"abstract": said.abstract} if said.abstract and said.overview else {}
     if content == whole.content or len(content) > MAX_CONTENT:
         return
     fields = draft_of(whole).model_dump(exclude_unset=True, exclude={"abstract", "overview"})
-    cleared = _cleared(fields | {"content": content} | abstract)
+    cleared = _clear_draft(fields | {"content": content} | abstract)
     if cleared is not None:
-        one = prepare(app, cleared, whole, made)
+        one = prepare_draft(app, cleared, whole, made)
         entry = entry_for(app, one, whole, caller.user)
         kept = tuple(dict.fromkeys((*entry.entities, *whole.entities)))
         transaction.memories.update(whole, replace(entry, entities=kept), "update", revive=False, keep=False)
 
 
-def _write(
+def _write_description(
     app: App, transaction: Writing, old: Memory, fields: Mapping[str, Any], said: Description, caller: Caller
 ) -> None:
-    """Write headings over a memory, and what a model found in it beside what the rules did."""
+    """Write headings over a memory, and the facts and entities that a model found beside those of the rules."""
     more = _new_entities(old, said.entities)
     if fields or more:
         draft = {"content": old.content, "scope": old.scope, "confidence": old.confidence} | dict(fields)
-        if (cleared := _cleared(draft)) is not None:
+        if (cleared := _clear_draft(draft)) is not None:
             one = PreparedDraft(cleared, old.content_hash, None)
             entry = entry_for(app, one, old, caller.user)
             transaction.memories.update(old, replace(entry, entities=(*old.entities, *more)), "update", revive=False)
@@ -203,7 +217,7 @@ def _write(
 
 
 def _write_fact(app: App, transaction: Writing, of: Memory, fact: Triple, caller: Caller) -> None:
-    """Write a fact of a memory, unless one says the same already; it ends none."""
+    """Write a fact of a memory, unless the same fact is stored already; no other fact ends by it."""
     subject, predicate, what = fact
     begins = of.observed_at or of.created_at
     known = transaction.facts.about(subject, predicate, begins)
@@ -227,23 +241,23 @@ def _write_fact(app: App, transaction: Writing, of: Memory, fact: Triple, caller
     )
 
 
-def _cleared(fields: Mapping[str, Any]) -> Cleared[Draft] | None:
-    """Return the draft as the gate clears it; None where it refuses, or a field is none."""
+def _clear_draft(fields: Mapping[str, Any]) -> Cleared[Draft] | None:
+    """Return the draft as the gate clears it; None where the gate refuses it, or a field is invalid."""
     try:
         return clear(Draft(**fields))
     except (InvalidInput, SecretFound):
         return None
 
 
-def _load(app: App, memory_id: int, caller: Caller) -> Memory | None:
-    """Return a memory that is public, in sight, and in a namespace that the caller may write."""
+def _load_writable(app: App, memory_id: int, caller: Caller) -> Memory | None:
+    """Return the memory if it is public, in sight and in a namespace that the caller may write; else None."""
     namespaces = app.records.namespaces.existing(caller.writable_namespaces())
     found = app.records.load([memory_id], View(namespaces=namespaces, now=app.clock()))
     return found.get(memory_id)
 
 
-def _unchanged(app: App, transaction: Writing, old: Memory, hidden_by: int | None = None) -> Memory | None:
-    """Return a memory as it is now, where its text is what it was, and so is what it gave way to."""
+def _reload_unchanged(app: App, transaction: Writing, old: Memory, hidden_by: int | None = None) -> Memory | None:
+    """Return the memory as it is now; None where its text, or what it gave way to, has changed."""
     now = transaction.lookup.by_id(old.id)
     if now is None or expired(now, app.clock()) or now.merged_into is not None:
         return None
@@ -251,17 +265,19 @@ def _unchanged(app: App, transaction: Writing, old: Memory, hidden_by: int | Non
 
 
 def _is_summary(one: Memory) -> bool:
+    """Say whether this is the current summary of memories or of a session."""
     return (
         one.type in (ObservationType.COMPRESSED_SUMMARY, ObservationType.SESSION_SUMMARY) and one.superseded_by is None
     )
 
 
-def _by_rule(old: Memory) -> list[str]:
-    """Return the names of the layers that were made from the content."""
+def _layers_by_rule(old: Memory) -> list[str]:
+    """Return the names of the layers that the rules made from the content."""
     return [name for name in ("abstract", "overview") if getattr(old, name) == getattr(layers, name)(old.content)]
 
 
 def _new_entities(old: Memory, found: Sequence[Entity]) -> tuple[Entity, ...]:
+    """Return the found entities that the memory does not name yet, as many as it has room for."""
     known = {fold(one.name) for one in old.entities}
     room = max(_MOST_NAMED - len(old.entities), 0)
     return tuple(one for one in found if fold(one.name) not in known)[: min(room, MOST_ENTITIES)]

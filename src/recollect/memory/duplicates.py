@@ -40,8 +40,8 @@ class Nearby:
     unknown: bool = False
 
 
-def nearby(app: App, one: PreparedDraft, namespace: str, user: str) -> Nearby:
-    """Return what is near a draft; a turn of a talk resembles nothing."""
+def memories_near(app: App, one: PreparedDraft, namespace: str, user: str) -> Nearby:
+    """Return the memories near a draft; none for a turn of a talk."""
     view = View(
         namespaces=(namespace,),
         now=app.clock(),
@@ -51,18 +51,19 @@ def nearby(app: App, one: PreparedDraft, namespace: str, user: str) -> Nearby:
         return Nearby(view, {})
     if one.chunks is None:
         return Nearby(view, {}, unknown=app.text.size(view) > 0)
-    return Nearby(view, _nearest(app, one, view))
+    return Nearby(view, _nearest_cosines(app, one, view))
 
 
 def decide_by_likeness(app: App, one: PreparedDraft, caller: Caller, near: Nearby) -> reconcile.Decision:
-    """Return what becomes of a draft that has neither the key nor the content of a memory.
+    """Return what to do with a draft that has neither the key nor the content of a stored memory.
 
-    A profile is merged with the nearest one. Any other refreshes the memory that says the same; else a language model
-    chooses, where there is one; else it is a new memory. It joins only what has the same authority.
+    A profile is merged with the nearest profile. Any other draft refreshes the memory that says the same; else a
+    language model chooses, where there is one; else it becomes a new memory. A draft joins only a memory of the same
+    authority.
     """
     draft, rank = one.draft, caller.origin.authority
     if POLICIES[draft.fact_type].merge is Merge.ALWAYS and draft.key is None:
-        profiles = _profiles(app, one, near.view.model_copy(update={"fact_type": FactType.PROFILE}))
+        profiles = _nearest_profiles(app, one, near.view.model_copy(update={"fact_type": FactType.PROFILE}))
         joined = (old for old in profiles if reconcile.may_join(draft, old, rank) and draft.trust >= old.trust)
         nearest = next(joined, None)
         return reconcile.NEW if nearest is None else reconcile.merge_or_refresh(draft, nearest)
@@ -70,18 +71,18 @@ def decide_by_likeness(app: App, one: PreparedDraft, caller: Caller, near: Nearb
         return reconcile.NEW
     close = [number for number, cosine in near.cosines.items() if cosine >= app.embedder.card.similar]
     if one.chunks is None:
-        close = _with_its_words(app, draft, near.view)
+        close = _ids_by_words(app, draft, near.view)
     found = app.records.load(close, near.view) if close else {}
     memories = [found[number] for number in close if number in found and reconcile.may_join(draft, found[number], rank)]
     if not memories:
         return reconcile.NEW
     decision = reconcile.refresh_if_same(draft, memories)
-    choice = _choice(app, draft, memories) if decision is reconcile.NEW else None
+    choice = _ask_for_choice(app, draft, memories) if decision is reconcile.NEW else None
     return decision if choice is None else reconcile.follow_judgement(draft, memories, choice)
 
 
-def named(app: App, draft: Draft, near: Nearby, outcome: Outcome) -> tuple[NearMemory, ...]:
-    """Return what the answer names: the nearest memories that everybody in the namespace sees, as they are now."""
+def memories_to_name(app: App, draft: Draft, near: Nearby, outcome: Outcome) -> tuple[NearMemory, ...]:
+    """Return the memories that the answer names: the nearest that everybody in the namespace sees, as they are now."""
     least, cosines = app.embedder.card.near, near.cosines
     close = [number for number, cosine in cosines.items() if cosine >= least and str(number) != outcome.id]
     if not close or draft.sensitivity is not Sensitivity.PUBLIC:
@@ -94,20 +95,24 @@ def named(app: App, draft: Draft, near: Nearby, outcome: Outcome) -> tuple[NearM
     ]
 
 
-def _with_its_words(app: App, draft: Draft, view: View) -> list[int]:
-    """Return the memories that share the rarest words with a draft, which is all that is known without vectors."""
+def _ids_by_words(app: App, draft: Draft, view: View) -> list[int]:
+    """Return the ids of the memories that share the rarest words with a draft; used while it has no vectors."""
     words = parse(draft.content[:_READ]).words[:_MOST_WORDS]
     return list(app.text.search([Term(word) for word in words], view, _LOOKED_AT))
 
 
-def _profiles(app: App, one: PreparedDraft, view: View) -> list[Memory]:
-    """Return the profiles nearest to a draft; while there are no vectors, those that were changed last."""
-    ids = list(_nearest(app, one, view)) or app.records.lists.ids(view, Order.UPDATED, _LOOKED_AT, 0)
+def _nearest_profiles(app: App, one: PreparedDraft, view: View) -> list[Memory]:
+    """Return the profiles nearest to a draft; while there are no vectors, the profiles changed last."""
+    ids = list(_nearest_cosines(app, one, view)) or app.records.lists.ids(view, Order.UPDATED, _LOOKED_AT, 0)
     found = app.records.load(ids, view)
     return [found[number] for number in ids if number in found]
 
 
-def _nearest(app: App, one: PreparedDraft, view: View) -> dict[int, float]:
+def _nearest_cosines(app: App, one: PreparedDraft, view: View) -> dict[int, float]:
+    """Return, by memory id, the cosine (-1–1) of the stored memories nearest to the draft, nearest first.
+
+    It is empty while a full scan would take too long.
+    """
     if app.vectors.state != "ready" and app.text.size(view) > _SCANNED:
         return {}
     best: dict[int, float] = {}
@@ -117,7 +122,8 @@ def _nearest(app: App, one: PreparedDraft, view: View) -> dict[int, float]:
     return dict(sorted(best.items(), key=lambda pair: -pair[1]))
 
 
-def _choice(app: App, draft: Draft, near: Sequence[Memory]) -> Judgement | None:
+def _ask_for_choice(app: App, draft: Draft, near: Sequence[Memory]) -> Judgement | None:
+    """Ask the model what becomes of a draft beside these memories; None where none can or may be asked."""
     model = app.capabilities.reconcile
     if model is None or draft.sensitivity is not Sensitivity.PUBLIC:  # what is private is nobody else's to read
         return None

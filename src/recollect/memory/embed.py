@@ -57,6 +57,6 @@ def embed_missed(app: App, memory_id: str) -> None:
 
 
 def stamps_of(embedder: Embedder) -> dict[str, str]:
-    """Return what a store must say of its embedding model."""
+    """Return the stamps by which a store knows its embedding model."""
     card = embedder.card
     return {"model": card.id, "revision": card.version, "dimensions": str(card.dimensions)}

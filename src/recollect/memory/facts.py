@@ -16,8 +16,8 @@ from recollect.domain.results import Fact, FactsFound, Memory, Outcome, WriteSta
 from recollect.errors import InvalidInput, NotFound
 from recollect.gate import masked
 from recollect.memory.prepare_write import MASKED, clear_or_journal
-from recollect.memory.reconcile import expired, reinforced
-from recollect.search.visibility import allowed_levels, levels_with, parse_id, unfiltered
+from recollect.memory.reconcile import expired, reinforced_confidence
+from recollect.search.visibility import allowed_levels, levels_of_write, parse_id, unfiltered
 from recollect.store.entries import FactEntry
 
 if TYPE_CHECKING:
@@ -41,19 +41,19 @@ def store_fact(app: App, request: StoreFact, caller: Caller, *, request_id: str 
     if fact.valid_to is not None and fact.valid_to <= begins:
         raise InvalidInput("valid_to", "Invalid valid_to: Must be after `valid_from`")
     notes: tuple[str, ...] = (MASKED,) if fact != request else ()
-    levels = levels_with(request, request.sensitivity)
+    levels = levels_of_write(request, request.sensitivity)
     with app.records.writing(caller.writable(namespace), caller.user, levels) as transaction:
         if (before := transaction.outcomes.previous(_NAME, request_id)) is not None:
             return replace(before, what=_FACT)
-        source = _source(app, transaction, fact)
-        stamp = said_of(caller, source)
+        source = _source_memory(app, transaction, fact)
+        stamp = origin_of(caller, source)
         level = _strictest(fact.sensitivity, source)
         current = transaction.facts.about(fact.subject, fact.predicate, begins)
-        same_triples = (old for old in current if _same_triple(old, fact, begins) and _same_voice(old, stamp))
+        same_triples = (old for old in current if _same_triple(old, fact, begins) and _may_confirm(old, stamp))
         same = next((old for old in same_triples if _can_confirm(app, transaction, old, source, level)), None)
         if same is not None:
             given = "confidence" in fact.model_fields_set
-            transaction.facts.confirm(same, fact.confidence if given else reinforced(same.confidence))
+            transaction.facts.confirm(same, fact.confidence if given else reinforced_confidence(same.confidence))
             outcome = Outcome(WriteStatus.UPDATED, str(same.id), notes, _FACT)
         else:
             entry = FactEntry(
@@ -111,7 +111,8 @@ def query_facts(app: App, request: FactQuery, caller: Caller) -> FactsFound:
     return FactsFound(tuple(facts), total)
 
 
-def _source(app: App, transaction: Writing, fact: StoreFact) -> Memory | None:
+def _source_memory(app: App, transaction: Writing, fact: StoreFact) -> Memory | None:
+    """Return the memory that states the fact, None where the fact names none; raise `NotFound` for an unknown one."""
     if fact.memory_id is None:
         return None
     number = parse_id(fact.memory_id)
@@ -122,14 +123,14 @@ def _source(app: App, transaction: Writing, fact: StoreFact) -> Memory | None:
     return source
 
 
-def said_of(caller: Caller, source: Memory | None) -> Origin:
-    """Return who says a fact: the caller, or the memory that states it where that has less authority."""
+def origin_of(caller: Caller, source: Memory | None) -> Origin:
+    """Return the origin of a fact: the caller, or the memory that states it where that has less authority."""
     said = Origin(said_by=caller.origin.said_by, came_from=masked(caller.origin.came_from))
     return said if source is None else least_trusted([said, source.stamp])
 
 
-def _same_voice(old: Fact, said: Origin) -> bool:
-    """Say whether an old fact may be confirmed by words of this origin: each source is withdrawn by itself."""
+def _may_confirm(old: Fact, said: Origin) -> bool:
+    """Say whether words of this origin may confirm an old fact: each source is withdrawn by itself."""
     return old.stamp.authority is said.authority and old.stamp.came_from == said.came_from
 
 
@@ -151,7 +152,7 @@ def _can_confirm(app: App, transaction: Writing, old: Fact, source: Memory | Non
 def _end_older(
     transaction: Writing, fact: StoreFact, begins: datetime, new: int, current: Sequence[Fact]
 ) -> Sequence[Fact]:
-    """End the older facts when the new one begins, and the new one where a later one begins; return the older ones."""
+    """End the older facts when the new fact begins, and the new fact where a later one begins; return the older."""
     older = [old for old in current if old.valid_from <= begins]
     stored = next(one for one in transaction.facts.about(fact.subject, fact.predicate, begins) if one.id == new)
     for old in older:

@@ -31,15 +31,16 @@ def forget(app: App, request: Forget, caller: Caller, *, request_id: str = "") -
     keep of it. An unknown id is an outcome, not an error. A `request_id` seen before gives its first answer again,
     without the quote, since nothing of the text is kept.
     """
-    return _forget(app, request, caller, request_id, hard=True)
+    return _delete_or_hide(app, request, caller, request_id, hard=True)
 
 
 def memory_forget(app: App, request: SoftForget, caller: Caller, *, request_id: str = "") -> Outcome:
     """Hide a memory from every read until it is restored; with `hard`, delete it for good."""
-    return _forget(app, request, caller, request_id, hard=request.hard)
+    return _delete_or_hide(app, request, caller, request_id, hard=request.hard)
 
 
-def _forget(app: App, request: Forget, caller: Caller, request_id: str, *, hard: bool) -> Outcome:
+def _delete_or_hide(app: App, request: Forget, caller: Caller, request_id: str, *, hard: bool) -> Outcome:
+    """Delete a memory for good if `hard`, else hide it; return the outcome, which quotes its first words."""
     namespaces, levels = caller.namespaces(request.scope), levels_of(request, caller)
     if (before := app.records.outcomes.previous(namespaces, caller.user, _NAME, request_id)) is not None:
         return before
@@ -48,7 +49,9 @@ def _forget(app: App, request: Forget, caller: Caller, request_id: str, *, hard:
     if namespace is None and not request_id:
         caller.writable(namespaces[0])
         return Outcome(WriteStatus.NOT_FOUND, request.id)
-    before_now = summaries.replaced_by(app, memory_id, namespace) if memory_id and namespace and hard else frozenset()
+    before_now = (
+        summaries.ids_that_replaced(app, memory_id, namespace) if memory_id and namespace and hard else frozenset()
+    )
     touched: set[int] = set()
     quoted: list[str] = []
 
@@ -62,7 +65,7 @@ def _forget(app: App, request: Forget, caller: Caller, request_id: str, *, hard:
             if old is not None and not hard and transaction.memories.hide(old.id):
                 outcome = Outcome(WriteStatus.DELETED, str(old.id), (_HIDDEN,))
             elif old is not None and hard:
-                notes = (*_taken_out(app, transaction, old, caller, made, before_now), *app.remaining())
+                notes = (*_take_out_of_wholes(app, transaction, old, caller, made, before_now), *app.remaining())
                 transaction.memories.delete(old.id)
                 outcome = Outcome(WriteStatus.DELETED, str(old.id), notes)
             transaction.outcomes.record(_NAME, request_id, outcome)
@@ -79,15 +82,17 @@ def _forget(app: App, request: Forget, caller: Caller, request_id: str, *, hard:
     return outcome
 
 
-def _taken_out(
+def _take_out_of_wholes(
     app: App, transaction: Writing, old: Memory, caller: Caller, made: Embeddings, before: frozenset[int]
 ) -> tuple[str, ...]:
-    """Take what is forgotten out of the memory that it was merged into, or summed up in; say what could be done."""
-    if (quoting := summaries.without(app, transaction, old, caller.user, made, before)) or old.merged_into is None:
+    """Take the forgotten text out of the memory that it was merged into or summed up in; return notes on that."""
+    if (
+        quoting := summaries.take_quotes_out(app, transaction, old, caller.user, made, before)
+    ) or old.merged_into is None:
         return tuple(f"Memory {one} no longer quotes it." for one in quoting)
     whole = old.merged_into
     merges.drop_earlier_wholes(transaction, whole, old)
-    if merges.without(app, transaction, old, caller.user, made, OnSecret.REDACT):
+    if merges.take_statement_out(app, transaction, old, caller.user, made, OnSecret.REDACT):
         return (f"Memory {whole} no longer says it.",)
     return (f"Memory {whole} keeps its present text.",)
 

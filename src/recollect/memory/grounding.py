@@ -44,14 +44,14 @@ _BY_MODEL: Final = frozenset(
 """The kinds of entity that have no shape, which rules find by capital letters only; of the others rules find all."""
 
 
-def checked(said: Description, source: str) -> Description:
-    """Return of a description what the source bears out, cut to the lengths of the layers; the rest is empty."""
+def grounded_description(said: Description, source: str) -> Description:
+    """Return the parts of a description that the source bears out, cut to their lengths; other parts are empty."""
     return Description(
-        title=_line(said.title, source, layers.title),
-        abstract=_line(said.abstract, source, layers.one_line),
-        overview=_line(said.overview, source, layers.overview),
-        facts=_stated(said.facts, source),
-        entities=_named(said.entities, source),
+        title=_grounded_line(said.title, source, layers.title),
+        abstract=_grounded_line(said.abstract, source, layers.one_line),
+        overview=_grounded_line(said.overview, source, layers.overview),
+        facts=_stated_facts(said.facts, source),
+        entities=_named_entities(said.entities, source),
     )
 
 
@@ -63,23 +63,25 @@ def is_grounded(said: str, source: str, share: float = _SHARE) -> bool:
     told, plain = _folded(said), _folded(source)
     if _DENIED.search(told) and not (_DENIED.search(plain) or _GIVEN_UP.search(plain)):
         return False
-    if not _numbers_of(told) <= _numbers_of(plain) or not all(_stands(one, plain) for one in _codes(told)):
+    if not _numbers_of(told) <= _numbers_of(plain) or not all(
+        _stands_in(one, plain) for one in _words_with_digits(told)
+    ):
         return False
-    if not all(_stands(_folded(one.name), plain) for one in entities(said)):
+    if not all(_stands_in(_folded(one.name), plain) for one in entities(said)):
         return False
     words = topic_words(said)
     return bool(words) and len(words & topic_words(source)) >= share * len(words)
 
 
-def _line(said: str, source: str, cut: Callable[[str], str]) -> str:
-    """Return a text on one line and cut to its length, or nothing where it says what it may not."""
+def _grounded_line(said: str, source: str, cut: Callable[[str], str]) -> str:
+    """Return a text on one line, cut to its length; empty where the source does not bear it out."""
     whole = " ".join(said.split())
     line = cut(whole) if whole else ""
     return line if line and is_grounded(line.rstrip("…"), source) and not gives_orders(whole) else ""
 
 
-def _stated(facts: Iterable[Triple], source: str) -> tuple[Triple, ...]:
-    """Return the triples that one sentence of the source states: both ends stand in it, and it denies nothing."""
+def _stated_facts(facts: Iterable[Triple], source: str) -> tuple[Triple, ...]:
+    """Return the triples that a sentence of the source states: it holds subject and object, and denies nothing."""
     stated = [one for each in sentences(source) if not _DENIED.search(one := _folded(each))]
     found: dict[tuple[str, str, str], Triple] = {}
     for subject, predicate, what in facts:
@@ -87,25 +89,28 @@ def _stated(facts: Iterable[Triple], source: str) -> tuple[Triple, ...]:
         words = re.findall(r"\w+", fold(predicate).replace("_", " "))
         if ends[0] == ends[1] or not words or len(words) > _PREDICATE_WORDS or not all(map(_is_name, ends)):
             continue
-        if any(_states(one, ends, words) for one in stated) and not gives_orders(f"{subject} {predicate} {what}"):
+        if any(_states_triple(one, ends, words) for one in stated) and not gives_orders(
+            f"{subject} {predicate} {what}"
+        ):
             tidy = (" ".join(subject.split()), "_".join(words), " ".join(what.split()))
             found.setdefault((ends[0], tidy[1], ends[1]), tidy)
     return tuple(found.values())[:MOST_FACTS]
 
 
-def _states(sentence: str, ends: Sequence[str], words: Sequence[str]) -> bool:
+def _states_triple(sentence: str, ends: Sequence[str], words: Sequence[str]) -> bool:
+    """Say whether a sentence holds both ends of a triple and all words of its predicate."""
     theirs = topic_words(sentence)
     related = all(topic_words(word) <= theirs for word in words if word not in _JOINING)
-    return related and all(_stands(one, sentence) for one in ends)
+    return related and all(_stands_in(one, sentence) for one in ends)
 
 
-def _named(named: Iterable[Entity], source: str) -> tuple[Entity, ...]:
+def _named_entities(named: Iterable[Entity], source: str) -> tuple[Entity, ...]:
     """Return the entities whose names stand in the source, each once by its folded name."""
     plain = _folded(source)
     found: dict[str, Entity] = {}
     for one in named:
         name, words = _folded(one.name), one.name.split()
-        if one.type in _BY_MODEL and _is_name(name) and len(words) <= _ENTITY_WORDS and _stands(name, plain):
+        if one.type in _BY_MODEL and _is_name(name) and len(words) <= _ENTITY_WORDS and _stands_in(name, plain):
             found.setdefault(name, Entity(name=" ".join(words), type=one.type))
     return tuple(found.values())[:MOST_ENTITIES]
 
@@ -118,7 +123,7 @@ def _folded(text: str) -> str:
     return " ".join(fold(text).split())
 
 
-def _stands(name: str, plain: str) -> bool:
+def _stands_in(name: str, plain: str) -> bool:
     """Say whether a folded name stands in a folded text as whole words."""
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", plain) is not None
 
@@ -128,6 +133,6 @@ def _numbers_of(plain: str) -> set[str]:
     return {one.replace(",", "").lstrip("0") or "0" for one in _NUMBER.findall(plain)}
 
 
-def _codes(plain: str) -> list[str]:
-    """Return the words that hold a digit and are no number with its unit."""
+def _words_with_digits(plain: str) -> list[str]:
+    """Return the words that hold a digit and are not a number with its unit."""
     return [one for one in _MIXED.findall(plain) if not _MEASURE.fullmatch(one)]

@@ -28,7 +28,7 @@ from recollect.domain.search import View
 from recollect.errors import InvalidInput, NotFound
 from recollect.gate import clear, secrets_in
 from recollect.memory.forget import forget
-from recollect.memory.prepare_write import draft_of, entry_for, journal_refusals, prepare
+from recollect.memory.prepare_write import draft_of, entry_for, journal_refusals, prepare_draft
 from recollect.memory.reconcile import expired
 from recollect.memory.restore import restore_memory
 from recollect.memory.withdraw import is_from
@@ -43,7 +43,7 @@ _TOLD: Final = re.compile(r"may contradict memory (\d+)")
 
 def inbox(app: App, request: Inbox, caller: Caller) -> WaitingPage:
     """List what waits for approval, the longest waiting first; what waits is never added to a prompt."""
-    view = _view(app, request, caller)
+    view = _inbox_view(app, request, caller)
     days = app.retention_rules.inbox_days
     with app.records.snapshot():
         queue = app.records.reviews.waiting(view, request.limit, request.offset, view.now - timedelta(days=days))
@@ -52,7 +52,9 @@ def inbox(app: App, request: Inbox, caller: Caller) -> WaitingPage:
         told = {one: int(match[1]) for one, each in found.items() if (match := _TOLD.match(each.review or ""))}
         others = app.records.load(set(told.values()), view)
     waiting = [
-        _quarantined(away[one], since) if one in away else _waiting(found[one], since, others.get(told.get(one, 0)))
+        _quarantined_item(away[one], since)
+        if one in away
+        else _waiting_item(found[one], since, others.get(told.get(one, 0)))
         for one, since in queue.page.items()
         if one in away or one in found
     ]
@@ -61,7 +63,7 @@ def inbox(app: App, request: Inbox, caller: Caller) -> WaitingPage:
 
 def count_waiting(app: App, request: Inbox, caller: Caller) -> int:
     """Return how many memories wait for a decision; of more than `limit`, that many."""
-    return app.records.reviews.count_waiting(_view(app, request, caller), request.limit)
+    return app.records.reviews.count_waiting(_inbox_view(app, request, caller), request.limit)
 
 
 def decide(app: App, request: Decide, caller: Caller, *, request_id: str = "") -> Outcome:
@@ -85,7 +87,7 @@ def decide(app: App, request: Decide, caller: Caller, *, request_id: str = "") -
     words = None
     if request.content is not None and good:
         with journal_refusals(app, namespace, caller):
-            words = prepare(app, clear(Draft(content=request.content), app.on_secret))
+            words = prepare_draft(app, clear(Draft(content=request.content), app.on_secret))
     with app.records.writing(caller.writable(namespace), caller.user, allowed_levels(request)) as transaction:
         if (before := transaction.outcomes.previous(_NAME, request_id)) is not None:
             return before
@@ -108,7 +110,7 @@ def decide(app: App, request: Decide, caller: Caller, *, request_id: str = "") -
         if words is not None:
             transaction.memories.update(old, entry_for(app, words, old, caller.user, Origin()), "update")
         status = WriteStatus.UPDATED if good else WriteStatus.DELETED
-        outcome = Outcome(status, str(memory_id), _notes(request, len(decided)))
+        outcome = Outcome(status, str(memory_id), _notes_on_decision(request, len(decided)))
         transaction.outcomes.record(_NAME, request_id, outcome)
     app.run_later(app.vectors.sync)
     return outcome
@@ -148,6 +150,7 @@ def _is_decided(one: Memory, sources: Sequence[str], *, good: bool) -> bool:
 
 
 def _notes_on_all(request: Decide, many: int) -> tuple[str, ...]:
+    """Return the note that says what became of `many` memories of several sources."""
     what = {
         Decision.APPROVE: f"{many} approved.",
         Decision.REJECT: f"{many} hidden; `undo` brings each back.",
@@ -159,7 +162,7 @@ def _notes_on_all(request: Decide, many: int) -> tuple[str, ...]:
 
 def source_rules(app: App, request: SourceRules, caller: Caller) -> SourceRulePage:
     """Return the rules for sources, the newest first."""
-    found = _rules(app, request, caller)
+    found = _load_rules(app, request, caller)
     page = found[request.offset : request.offset + request.limit]
     return SourceRulePage(tuple(_shown_rule(one, caller) for one in page), len(found))
 
@@ -168,7 +171,7 @@ def drop_source_rule(app: App, request: DropSourceRule, caller: Caller, *, reque
     """Remove the rule for a source, in one scope or in all: what comes from it waits again. Earlier decisions stay."""
     del request_id  # a second time there is nothing to remove
     mine = caller.writable_namespaces(request.scope)
-    rules = [one for one in _rules(app, request, caller) if one.source == request.source]
+    rules = [one for one in _load_rules(app, request, caller) if one.source == request.source]
     found = [one for one in rules if one.namespace in mine]
     spaces = [caller.writable(one.namespace) for one in found or rules]
     with app.records.importing(spaces, caller.user, allowed_levels(request)) as writings:
@@ -177,11 +180,13 @@ def drop_source_rule(app: App, request: DropSourceRule, caller: Caller, *, reque
     return SourceRuleDropped(request.source, tuple(_shown_rule(one, caller) for one in found))
 
 
-def _rules(app: App, request: ReadAccess, caller: Caller) -> list[StoredRule]:
+def _load_rules(app: App, request: ReadAccess, caller: Caller) -> list[StoredRule]:
+    """Return the rules for sources that the caller sees in the scope of the request."""
     return app.records.reviews.source_rules(unfiltered(app, request, caller, request.scope), caller.user)
 
 
 def _shown_rule(one: StoredRule, caller: Caller) -> SourceRule:
+    """Return a stored rule as it is shown to the caller, with its scope."""
     scope = next(scope for scope in caller.reads if caller.namespace(scope) == one.namespace)
     return SourceRule(one.source, Decision.ALWAYS if one.approved else Decision.NEVER, scope, one.author, one.at)
 
@@ -198,11 +203,13 @@ def _decide_in_quarantine(app: App, request: Decide, caller: Caller, request_id:
     raise InvalidInput("decision", "Invalid decision: What is in quarantine is approved or rejected by itself")
 
 
-def _view(app: App, request: Inbox, caller: Caller) -> View:
+def _inbox_view(app: App, request: Inbox, caller: Caller) -> View:
+    """Return the view of what may wait in the inbox, without replaced memories."""
     return unfiltered(app, request, caller, request.scope).model_copy(update={"superseded": False})
 
 
-def _notes(request: Decide, many: int) -> tuple[str, ...]:
+def _notes_on_decision(request: Decide, many: int) -> tuple[str, ...]:
+    """Return the note that says what became of a memory, or of `many` from its source."""
     what = {
         Decision.APPROVE: "It is approved.",
         Decision.REJECT: "It is hidden; `undo` brings it back.",
@@ -212,13 +219,14 @@ def _notes(request: Decide, many: int) -> tuple[str, ...]:
     return (what[request.decision],)
 
 
-def _waiting(one: Memory, since: datetime, told: Memory | None) -> Waiting:
+def _waiting_item(one: Memory, since: datetime, told: Memory | None) -> Waiting:
+    """Return what the inbox shows of a memory that waits, and of the memory `told` that it contradicts."""
     contradicts, said = (None, "") if told is None else (told.id, told.content)
     return Waiting(one.id, since, one.review or "", one.origin, one.content, contradicts, said, scope=one.scope)
 
 
-def _quarantined(one: Memory, since: datetime) -> Waiting:
-    """Return what is shown of a memory that holds a secret: where that is and of which kind, never its value."""
+def _quarantined_item(one: Memory, since: datetime) -> Waiting:
+    """Return what the inbox shows of a memory with a secret: the field and kind of the secret, never its value."""
     draft = draft_of(one)
     named = [f"{found.kind} in `{field}`" for field, _, findings in secrets_in(draft) for found in findings]
     why = f"in quarantine: {', '.join(dict.fromkeys(named)) or 'the gate finds no secret in it any more'}"

@@ -44,9 +44,9 @@ _RESTRICTING = frozenset(
 _LONGEST = 60  # words of a sentence that may begin with another
 
 
-def same(one: str, other: str) -> bool:
+def say_the_same(one: str, other: str) -> bool:
     """Say whether two texts say the same."""
-    ours, theirs = _words(one), _words(other)
+    ours, theirs = _compared_words(one), _compared_words(other)
     if not ours or len(ours) != len(theirs):
         return one == other
     return all(map(_is_same_word, ours, theirs))
@@ -56,13 +56,13 @@ def says_all(old: str, new: str) -> bool:
     """Say whether each sentence of `new` has exactly the words of a sentence of `old`, in whatever order."""
 
     def bags(text: str) -> set[tuple[str, ...]]:
-        return {tuple(sorted(_words(sentence))) for sentence in sentences(text)}
+        return {tuple(sorted(_compared_words(sentence))) for sentence in sentences(text)}
 
     return bags(new) <= bags(old)
 
 
-def merged(old: str, new: str) -> str:
-    """Return `old` and, after it, the sentences of `new` that it does not say yet.
+def merged_text(old: str, new: str) -> str:
+    """Return `old` followed by the sentences of `new` that it does not say yet.
 
     A sentence that only adds to one of `old`, as "X and Y" does to "X", takes its place. Code blocks are left whole.
     """
@@ -72,10 +72,10 @@ def merged(old: str, new: str) -> str:
     places = list(spans(text))
     known = [text[start:end] for start, end in places]
     both = list(known)
-    whole = {_beginnings(one)[-1]: at for at, one in enumerate(known)}
-    said = {beginning for one in known for beginning in _beginnings(one)}
+    whole = {_open_beginnings(one)[-1]: at for at, one in enumerate(known)}
+    said = {beginning for one in known for beginning in _open_beginnings(one)}
     for sentence in sentences(new):
-        beginnings = _beginnings(sentence)
+        beginnings = _open_beginnings(sentence)
         if beginnings[-1] in said:
             continue
         added_to = next((one for one in beginnings if one in whole), None)
@@ -86,33 +86,33 @@ def merged(old: str, new: str) -> str:
     if both == known:
         return old
     if len(both) > 1 and "\n" not in text + new.strip():
-        both = [_ended(one) for one in both]
+        both = [_with_full_stop(one) for one in both]
     gaps = [text[end:start] for (_, end), (start, _) in pairwise(places)]
     more = len(both) - 1 - len(gaps)
-    return _joined(both, [*gaps, *["\n" if "\n" in text + new.strip() else " "] * more])
+    return _join_sentences(both, [*gaps, *["\n" if "\n" in text + new.strip() else " "] * more])
 
 
-def _ended(sentence: str) -> str:
+def _with_full_stop(sentence: str) -> str:
     """Return a sentence with its full stop, so that it does not run into the next."""
     return f"{sentence}." if sentence[-1].isascii() and sentence[-1].isalnum() else sentence
 
 
-def _joined(parts: list[str], gaps: list[str]) -> str:
+def _join_sentences(parts: list[str], gaps: list[str]) -> str:
     """Return the sentences with the gaps between them, or a line for each where they would run into each other."""
     text = "".join(map("".join, zip(parts, [*gaps, ""], strict=True)))
     return text if sentences(text) == parts else "\n".join(parts)
 
 
-def _beginnings(sentence: str) -> list[tuple[str, ...]]:
-    """Return the sentence's words, after those its beginnings that nothing behind them restricts."""
-    words = tuple(_words(sentence))
+def _open_beginnings(sentence: str) -> list[tuple[str, ...]]:
+    """Return the sentence's words, then each beginning of the sentence that its later words do not restrict."""
+    words = tuple(_compared_words(sentence))
     if len(words) > _LONGEST:
         return [words]
     last = max((at for at, word in enumerate(words) if word in _RESTRICTING), default=0)
     return [*(words[:size] for size in range(last + 1, len(words))), words]
 
 
-def _words(text: str) -> list[str]:
+def _compared_words(text: str) -> list[str]:
     """Return the words and signs of a text in the one form in which texts are compared.
 
     Letter case, final marks, quotes, list marks, articles and contractions do not count. A word with an inner capital
@@ -137,10 +137,10 @@ def _uncased(word: str) -> str:
 
 def _is_same_word(one: str, other: str) -> bool:
     """Say whether two words are one, or one of them is the other in -ing: plays, playing."""
-    return one == other or ("ing" in (one[-3:], other[-3:]) and _stem(one) == _stem(other))
+    return one == other or ("ing" in (one[-3:], other[-3:]) and _verb_stem(one) == _verb_stem(other))
 
 
-def _stem(word: str) -> str:
+def _verb_stem(word: str) -> str:
     """Return a verb without its -s or -ing."""
     base = word
     if word.endswith("ing") and len(word) > 5 and _VOWEL.search(word[:-3]):

@@ -9,7 +9,7 @@ from recollect.domain.enums import Order
 from recollect.domain.requests import ByConcept, ByFile, Caller, Get, Listing, Timeline
 from recollect.domain.results import Listed, Memory
 from recollect.errors import NotFound
-from recollect.search.other_projects import note_of_counts, project_with, widened, with_project
+from recollect.search.other_projects import note_of_counts, project_with, with_other_projects, with_project
 from recollect.search.recall import count_use
 from recollect.search.visibility import parse_id, unfiltered, view_of
 
@@ -18,7 +18,7 @@ def list_memories(app: App, request: Listing, caller: Caller) -> Listed:
     """Return a page of the memories that pass the filters, and how many there are."""
     view = view_of(app, request, caller)
     if request.everywhere:
-        view = widened(app, view, caller, request.scope)
+        view = with_other_projects(app, view, caller, request.scope)
     with app.records.snapshot():
         ids, after = app.records.lists.page(view, request.order, request.limit, request.after, request.offset)
         found = app.records.load(ids, view)

@@ -13,8 +13,8 @@ from recollect.domain.moments import MOST as MOST_MOMENTS
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory
 from recollect.gate import clear
-from recollect.memory.likeness import merged
-from recollect.memory.prepare_write import Embeddings, PreparedDraft, draft_of, entry_for, prepare
+from recollect.memory.likeness import merged_text
+from recollect.memory.prepare_write import Embeddings, PreparedDraft, draft_of, entry_for, prepare_draft
 from recollect.memory.reconcile import expired
 
 if TYPE_CHECKING:
@@ -25,20 +25,21 @@ LABELS = {"tags": None, "concepts": None, "files_read": None, "files_modified": 
 
 
 def merged_draft(old: Memory, new: Draft) -> Draft:
-    """Return the draft that says what both say, with the labels of both, as sure and for as long as either."""
+    """Return the draft that says what both drafts say, with the labels of both and the higher confidence."""
     return _with_labels(
-        old, new, content=merged(old.content, new.content), confidence=max(old.confidence, new.confidence)
+        old, new, content=merged_text(old.content, new.content), confidence=max(old.confidence, new.confidence)
     )
 
 
 def refreshed_draft(old: Memory, new: Draft) -> Draft:
-    """Return the old text with the labels that the new draft brought."""
+    """Return a draft of the old text with the labels that the new draft brought."""
     return _with_labels(old, new, content=old.content)
 
 
 def _with_labels(old: Memory, new: Draft, **fields: object) -> Draft:
+    """Return a draft of these `fields` with the labels, importance and term of both."""
     labels = {
-        name: _last((*getattr(old, name), *getattr(new, name)), most)
+        name: _last_distinct((*getattr(old, name), *getattr(new, name)), most)
         for name, most in LABELS.items()
         if getattr(new, name)
     }
@@ -47,24 +48,26 @@ def _with_labels(old: Memory, new: Draft, **fields: object) -> Draft:
     return Draft(scope=new.scope, source=old.source, **fields, **labels, **importance, **term)
 
 
-def statements(whole: Memory, parts: Sequence[Memory]) -> list[Memory]:
-    """Return those of `parts`, its earlier texts too, of which the memory consists; none where it says more or less."""
-    said = [one for one in parts if merged(whole.content, one.content) == whole.content]
-    return said if said and _content(said) == whole.content else []
+def statements_of(whole: Memory, parts: Sequence[Memory]) -> list[Memory]:
+    """Return those of `parts`, earlier texts too, of which the memory consists; empty where it says more or less."""
+    said = [one for one in parts if merged_text(whole.content, one.content) == whole.content]
+    return said if said and _joined_content(said) == whole.content else []
 
 
-def without(app: App, writing: Writing, part: Memory, author: str, embedded: Embeddings, on_secret: OnSecret) -> bool:
-    """Take a statement out of the memory that it was merged into; say whether that consisted of its statements still.
+def take_statement_out(
+    app: App, writing: Writing, part: Memory, author: str, embedded: Embeddings, on_secret: OnSecret
+) -> bool:
+    """Take a statement out of a merged memory; return whether the memory still consisted of its statements.
 
     Where one statement is left, the memory has its text and labels again. Raises `EmbeddingNeeded` and `SecretFound`.
     """
     whole = writing.lookup.by_id(part.merged_into) if part.merged_into is not None else None
-    said = statements(whole, writing.lookup.archived(whole.id)) if whole is not None else []
+    said = statements_of(whole, writing.lookup.archived(whole.id)) if whole is not None else []
     rest = [one for one in said if one.id != part.id]
     if whole is None or not rest or len(rest) == len(said):
         return False
-    cleared = clear(draft_of(rest[0], key=whole.key) if len(rest) == 1 else joined(rest), on_secret)
-    one = prepare(app, cleared, whole, embedded)
+    cleared = clear(draft_of(rest[0], key=whole.key) if len(rest) == 1 else joined_draft(rest), on_secret)
+    one = prepare_draft(app, cleared, whole, embedded)
     if expired(whole, app.clock()):
         one = PreparedDraft(cleared, one.content_hash, ())  # no index holds what is hidden
     writing.memories.update(whole, entry_for(app, one, whole, author), "update", revive=False, keep=False)
@@ -77,22 +80,25 @@ def drop_earlier_wholes(writing: Writing, whole: int, part: Memory) -> None:
     """Delete the earlier texts of a merged memory that consist of its statements, this part among them."""
     parts = writing.lookup.archived(whole)
     for one in parts:
-        said = statements(one, [each for each in parts if each.id != one.id])
+        said = statements_of(one, [each for each in parts if each.id != one.id])
         if len(said) > 1 and part.id in [each.id for each in said]:
             writing.memories.delete(one.id)
 
 
-def joined(parts: Sequence[Memory]) -> Draft:
+def joined_draft(parts: Sequence[Memory]) -> Draft:
     """Return the draft that says what these statements say together, with the labels of all."""
-    labels = {name: _last(chain(*(getattr(one, name) for one in parts)), most) for name, most in LABELS.items()}
+    labels = {
+        name: _last_distinct(chain(*(getattr(one, name) for one in parts)), most) for name, most in LABELS.items()
+    }
     sure = max(one.confidence for one in parts)
-    return Draft(content=_content(parts), scope=parts[0].scope, confidence=sure, **labels)
+    return Draft(content=_joined_content(parts), scope=parts[0].scope, confidence=sure, **labels)
 
 
-def _last(values: Iterable[str], most: int | None) -> tuple[str, ...]:
-    """Return values, each once, and where that is limited the last of them."""
+def _last_distinct(values: Iterable[str], most: int | None) -> tuple[str, ...]:
+    """Return the distinct values, at most the last `most` of them; all where `most` is None."""
     return tuple(dict.fromkeys(values))[-(most or 0) :]
 
 
-def _content(parts: Sequence[Memory]) -> str:
-    return reduce(merged, (one.content for one in parts))
+def _joined_content(parts: Sequence[Memory]) -> str:
+    """Return one text that says what all parts say."""
+    return reduce(merged_text, (one.content for one in parts))

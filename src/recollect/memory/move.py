@@ -15,7 +15,7 @@ from recollect.memory.prepare_write import (
     draft_of,
     journal_refusals,
     new_entry,
-    prepare,
+    prepare_draft,
     retry_with_embeddings,
 )
 from recollect.memory.reconcile import expired
@@ -32,7 +32,7 @@ def set_standing(app: App, request: SetStanding, caller: Caller, *, request_id: 
     by searches alone.
     """
     del request_id  # a second request changes nothing more
-    return _stand(app, request, caller, request.standing)
+    return _change_standing(app, request, caller, request.standing)
 
 
 def pin(app: App, request: Mark, caller: Caller, *, request_id: str = "") -> Outcome:
@@ -42,7 +42,7 @@ def pin(app: App, request: Mark, caller: Caller, *, request_id: str = "") -> Out
     """
     del request_id
     note = "It is pinned: kept for good, and shown first where memories are shown unasked."
-    return _stand(app, request, caller, Standing.PINNED, note)
+    return _change_standing(app, request, caller, Standing.PINNED, note)
 
 
 def unpin(app: App, request: Mark, caller: Caller, *, request_id: str = "") -> Outcome:
@@ -51,7 +51,7 @@ def unpin(app: App, request: Mark, caller: Caller, *, request_id: str = "") -> O
     Raises `NotFound`.
     """
     del request_id
-    return _stand(app, request, caller, None, "It is no longer pinned.", only=Standing.PINNED)
+    return _change_standing(app, request, caller, None, "It is no longer pinned.", only=Standing.PINNED)
 
 
 def bury(app: App, request: Mark, caller: Caller, *, request_id: str = "") -> Outcome:
@@ -61,7 +61,7 @@ def bury(app: App, request: Mark, caller: Caller, *, request_id: str = "") -> Ou
     """
     del request_id
     note = "It is buried: searches still find it, nothing shows it unasked."
-    return _stand(app, request, caller, Standing.BURIED, note)
+    return _change_standing(app, request, caller, Standing.BURIED, note)
 
 
 def unbury(app: App, request: Mark, caller: Caller, *, request_id: str = "") -> Outcome:
@@ -70,10 +70,10 @@ def unbury(app: App, request: Mark, caller: Caller, *, request_id: str = "") -> 
     Raises `NotFound`.
     """
     del request_id
-    return _stand(app, request, caller, None, "It is no longer buried.", only=Standing.BURIED)
+    return _change_standing(app, request, caller, None, "It is no longer buried.", only=Standing.BURIED)
 
 
-def _stand(
+def _change_standing(
     app: App,
     request: SetStanding | Mark,
     caller: Caller,
@@ -81,8 +81,8 @@ def _stand(
     *notes: str,
     only: Standing | None = None,
 ) -> Outcome:
-    """Give a memory a standing; with `only` take that one away, and leave any other."""
-    memory_id, namespace = _home(app, request, caller)
+    """Give a memory a standing; with `only`, take that standing away and leave any other."""
+    memory_id, namespace = _locate(app, request, caller)
     with app.records.writing(caller.writable(namespace), caller.user, allowed_levels(request)) as transaction:
         old = transaction.lookup.by_id(memory_id)
         if old is None or expired(old, app.clock()):
@@ -104,7 +104,7 @@ def move_memory(app: App, request: Move, caller: Caller, *, request_id: str = ""
     `SecretFound` for what today's gate refuses.
     """
     there = caller if request.to_project is None else caller.in_project(request.to_project)
-    memory_id, source = _home(app, request, caller)
+    memory_id, source = _locate(app, request, caller)
     target = there.namespace(request.scope)
     if target == source:
         raise InvalidInput("scope", "Invalid scope: The memory is there already")
@@ -122,15 +122,17 @@ def move_memory(app: App, request: Move, caller: Caller, *, request_id: str = ""
             old = here.lookup.by_id(memory_id)
             if old is None or expired(old, app.clock()) or old.is_hidden:
                 raise NotFound(f"Memory {request.id} not found.")
-            draft = _moved(old, request.scope)
+            draft = _moved_draft(old, request.scope)
             if draft.key is not None and new_home.lookup.by_key(draft.key, old.sensitivity) is not None:
                 raise InvalidInput("key", f"Invalid key: Another memory there has the key `{draft.key}`")
-            one = prepare(app, clear(draft, app.on_secret), None, made)
+            one = prepare_draft(app, clear(draft, app.on_secret), None, made)
             new = new_home.memories.insert(new_entry(app, one, caller.user, old.stamp, old.review))
             for each in _facts_of(app, request, caller, old):
                 new_home.facts.insert(_fact_entry(app, each, request.scope, new, caller.user))
             here.memories.hide(old.id)
-            moved = f"Moved to {_place(request.scope, there)}: it has the ID {new} now; memory {old.id} is hidden."
+            moved = (
+                f"Moved to {_place_in_words(request.scope, there)}: it has the ID {new} now; memory {old.id} is hidden."
+            )
             outcome = Outcome(WriteStatus.UPDATED, str(new), (moved, *((MASKED,) if one.draft != draft else ())))
             new_home.outcomes.record("move_memory", request_id, outcome)
         return outcome
@@ -148,7 +150,8 @@ def promote(app: App, request: Promote, caller: Caller, *, request_id: str = "")
     return move_memory(app, Move(**request.model_dump()), caller, request_id=request_id)
 
 
-def _place(scope: Scope, there: Caller) -> str:
+def _place_in_words(scope: Scope, there: Caller) -> str:
+    """Return the name of the scope as the answer says it, such as "the team core"."""
     match scope:
         case Scope.PERSONAL:
             return "your personal memories"
@@ -158,7 +161,7 @@ def _place(scope: Scope, there: Caller) -> str:
             return f"the project {there.project}"
 
 
-def _home(app: App, request: SetStanding | Mark | Move, caller: Caller) -> tuple[int, str]:
+def _locate(app: App, request: SetStanding | Mark | Move, caller: Caller) -> tuple[int, str]:
     """Return the id of a memory and the namespace that holds it; raise `NotFound`."""
     memory_id, levels = parse_id(request.id), levels_of(request, caller)
     namespace = app.records.namespaces.of_memory(memory_id, caller.namespaces(), levels) if memory_id else None
@@ -167,13 +170,14 @@ def _home(app: App, request: SetStanding | Mark | Move, caller: Caller) -> tuple
     return memory_id, namespace
 
 
-def _moved(old: Memory, scope: Scope) -> Draft:
-    """Return what is stored of a memory elsewhere: it happened when it had happened, or was first stored."""
+def _moved_draft(old: Memory, scope: Scope) -> Draft:
+    """Return the draft that stores a memory elsewhere, dated when it happened or else when it was first stored."""
     draft = draft_of(old, ttl_days=old.ttl_days)
     return draft.model_copy(update={"scope": scope, "observed_at": old.observed_at or old.created_at})
 
 
 def _facts_of(app: App, request: Move, caller: Caller, old: Memory) -> list[Fact]:
+    """Return all facts of a memory, those that have ended too."""
     query = FactQuery(memory_id=str(old.id), history=True, limit=_MOST_FACTS)
     view, found = unfiltered(app, request, caller), list[Fact]()
     while some := app.records.facts.find(query.model_copy(update={"offset": len(found)}), view)[0]:
@@ -182,6 +186,7 @@ def _facts_of(app: App, request: Move, caller: Caller, old: Memory) -> list[Fact
 
 
 def _fact_entry(app: App, one: Fact, scope: Scope, memory_id: int, author: str) -> FactEntry:
+    """Return a fact as it is written for the moved memory, with its own dates and origin."""
     kept = {name: getattr(one, name) for name in ("subject", "predicate", "object", "confidence", "valid_to")}
     fact = StoreFact(**kept, memory_id=str(memory_id), scope=scope)
     return FactEntry(

@@ -10,7 +10,7 @@ from recollect.domain.page import NearPair, NearPairs, ReadNearPairs, ReplaceMem
 from recollect.domain.requests import Caller, Filters
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.errors import InvalidInput, NotFound
-from recollect.memory.likeness import merged
+from recollect.memory.likeness import merged_text
 from recollect.memory.reconcile import expired
 from recollect.search.visibility import allowed_levels, levels_of, parse_id, view_of
 
@@ -39,7 +39,7 @@ def near_pairs(app: App, request: ReadNearPairs, caller: Caller) -> NearPairs:
         both = [found[one] for one in pair if one in found and _is_comparable(found[one], writable)]
         if len({(one.namespace, one.sensitivity) for one in both}) == 1 < len(both) and taken.isdisjoint(pair):
             older, newer = sorted(both, key=lambda one: (one.updated_at, one.id))
-            pairs.append(NearPair(older, newer, round(min(cosine, 1.0), 2), merged(older.content, newer.content)))
+            pairs.append(NearPair(older, newer, round(min(cosine, 1.0), 2), merged_text(older.content, newer.content)))
             taken.update(pair)
     return NearPairs(tuple(pairs[: request.limit]), len(pairs))
 
@@ -57,7 +57,7 @@ def replace_memory(app: App, request: ReplaceMemory, caller: Caller, *, request_
     same or lie in two namespaces.
     """
     del request_id  # a second request finds the memory replaced
-    namespace, goes, stays = _pair(app, request, request.by, caller)
+    namespace, goes, stays = _locate_pair(app, request, request.by, caller)
     with app.records.writing(caller.writable(namespace), caller.user, allowed_levels(request)) as writing:
         for number in (goes, stays):
             memory = writing.lookup.by_id(number)
@@ -75,7 +75,7 @@ def tell_apart(app: App, request: TellApart, caller: Caller, *, request_id: str 
     Raises what `replace_memory` raises.
     """
     del request_id  # a second request changes nothing more
-    namespace, number, other = _pair(app, request, request.other, caller)
+    namespace, number, other = _locate_pair(app, request, request.other, caller)
     with app.records.writing(caller.writable(namespace), caller.user, allowed_levels(request)) as writing:
         memory = writing.lookup.by_id(number)
         if memory is None or not _is_in_sight(app, memory):
@@ -84,8 +84,8 @@ def tell_apart(app: App, request: TellApart, caller: Caller, *, request_id: str 
     return Outcome(WriteStatus.UPDATED, str(number))
 
 
-def _pair(app: App, request: ReplaceMemory | TellApart, other: str, caller: Caller) -> tuple[str, int, int]:
-    """Return the namespace of two memories, and their numbers."""
+def _locate_pair(app: App, request: ReplaceMemory | TellApart, other: str, caller: Caller) -> tuple[str, int, int]:
+    """Return the namespace of two memories and the ids of both; raise `NotFound` or `InvalidInput`."""
     levels = levels_of(request, caller)
     numbers: list[int] = []
     homes: set[str] = set()

@@ -19,9 +19,9 @@ from recollect.domain.results import Memory, Outcome
 from recollect.engines.chunks import Chunk, chunks_now
 from recollect.errors import InvalidInput, SecretFound
 from recollect.gate import Cleared, clear, masked
-from recollect.memory.condense import day, labels_of, quotable, quotes
+from recollect.memory.condense import day_of, labels_of, quotable_text, quotes_any
 from recollect.memory.embed import embed_missed
-from recollect.memory.reconcile import expired, lapsed, reinforced
+from recollect.memory.reconcile import expired, lapsed, reinforced_confidence
 from recollect.store.entries import Entry
 from recollect.text import layers
 from recollect.text.text_parts import TextParts, text_parts
@@ -43,7 +43,7 @@ _SHORTEST_TERM = timedelta(days=1)  # whatever is worth storing is kept so long
 
 @dataclass(frozen=True, slots=True)
 class PreparedDraft:
-    """A cleared draft with the hash and the embedded chunks of its content; None while the model is not ready.
+    """A cleared draft with the hash of its content and the embedded chunks, None while the model is not ready.
 
     `parts` is what follows from its text, where that was read before the transaction.
     """
@@ -109,10 +109,10 @@ def journal_refusals(app: App, namespace: str, caller: Caller, level: Sensitivit
         raise
 
 
-def prepare(
+def prepare_draft(
     app: App, cleared: Cleared[Draft], old: Memory | None = None, embeddings: Embeddings | None = None
 ) -> PreparedDraft:
-    """Return the draft with hash, chunks and, unless it is written over `old`, what follows from its text.
+    """Return the draft with hash, chunks and, unless it is written over `old`, what is derived from its text.
 
     With `embeddings` it raises `EmbeddingNeeded` for a text that is not among them.
     """
@@ -129,7 +129,7 @@ def prepare(
 
 
 def draft_of(memory: Memory, *, key: str | None = None, ttl_days: float | None = None) -> Draft:
-    """Return the draft that stores a memory as it is."""
+    """Return a draft that stores a memory as it is."""
     names = set(MemoryFields.model_fields) - {"key", "ttl_days", "confidence"}
     fields = {name: getattr(memory, name) for name in names if getattr(memory, name) not in (None, "")}
     kept = {"key": memory.key or key, "confidence": memory.confidence, "ttl_days": ttl_days}
@@ -193,7 +193,7 @@ def new_entry(app: App, one: PreparedDraft, author: str, origin: Origin, review:
         chunks=one.chunks,
         confidence=draft.confidence,
         at=now,
-        expires_at=expiry(draft, None, app.retention_rules.retention, now, app.lifecycle.default_ttl_days),
+        expires_at=expiry_of(draft, None, app.retention_rules.retention, now, app.lifecycle.default_ttl_days),
         author=author,
         trust=min(draft.trust, MOST_TRUST[origin.said_by]),
         said_by=origin.said_by,
@@ -212,10 +212,10 @@ def entry_for(
     draft, now, same = one.draft, app.clock(), old.content_hash == one.content_hash
     stale = {name for name in (*_FOLLOWING, "source") if _is_stale(name, draft, old)}
     stale |= {"ttl_days"} if lapsed(old, now) else set()  # an expired term is not kept
-    headings = {name: _heading(name, draft, old) for name in ("title", "abstract", "overview")}
-    parts = text_parts(draft.model_copy(update=_kept(old, draft.model_fields_set | stale) | headings))
-    origin = stamped(old, said, same=same)
-    confidence = reinforced(old.confidence) if same else old.confidence
+    headings = {name: _heading_after_write(name, draft, old) for name in ("title", "abstract", "overview")}
+    parts = text_parts(draft.model_copy(update=_unwritten_fields(old, draft.model_fields_set | stale) | headings))
+    origin = origin_after_write(old, said, same=same)
+    confidence = reinforced_confidence(old.confidence) if same else old.confidence
     trust = draft.trust if "trust" in draft.model_fields_set else old.trust
     new = new_entry(app, replace(one, parts=parts), author, origin)
     return replace(
@@ -223,16 +223,16 @@ def entry_for(
         given=new.given | stale,
         entities=tuple(dict.fromkeys((*parts.entities, *(old.entities if same else ())))),
         confidence=draft.confidence if "confidence" in draft.model_fields_set else confidence,
-        expires_at=expiry(draft, old, app.retention_rules.retention, now, app.lifecycle.default_ttl_days),
+        expires_at=expiry_of(draft, old, app.retention_rules.retention, now, app.lifecycle.default_ttl_days),
         trust=min(trust, MOST_TRUST[origin.said_by]),
         review=review or (old.review if said != Origin() else None),
     )
 
 
-def stamped(old: Memory, said: Origin | None, *, same: bool) -> Origin:
-    """Return the origin of a memory after a write: no write but a person's own raises the authority of what was there.
+def origin_after_write(old: Memory, said: Origin | None, *, same: bool) -> Origin:
+    """Return the origin of a memory after a write; only a person's own write raises the authority of a memory.
 
-    The `same` words again change nothing; other words have the least authority of both.
+    Where the `same` words are written again, it stays; other words have the lower authority of both.
     """
     if said is not None and said.said_by is SaidBy.PERSON:
         return said
@@ -242,17 +242,17 @@ def stamped(old: Memory, said: Origin | None, *, same: bool) -> Origin:
 def evict_surplus(app: App, writing: Writing, newest: int) -> int:
     """Evict the least valuable memories beyond `max_memories` of each level, never the newest; return how many."""
     most = app.retention_rules.max_memories
-    return sum(evict(writing, memory_id) for memory_id in writing.retention.surplus(most, newest)) if most else 0
+    return sum(evict_memory(writing, memory_id) for memory_id in writing.retention.surplus(most, newest)) if most else 0
 
 
-def evict(writing: Writing, memory_id: int) -> bool:
-    """Remove a memory by rule; the summary that quotes it, and takes over its facts, keeps where they came from."""
+def evict_memory(writing: Writing, memory_id: int) -> bool:
+    """Remove a memory by rule; the summary that quotes it takes over its facts, and notes where they came from."""
     old = writing.lookup.by_id(memory_id)
     whole = writing.lookup.by_id(old.superseded_by) if old is not None and old.superseded_by else None
     if old is not None and old.deleted_at is None and whole is not None and whole.type is _SUMMARY:
-        lines = [line for line in whole.content.split("\n") if quotes(line, [quotable(old)])]
+        lines = [line for line in whole.content.split("\n") if quotes_any(line, [quotable_text(old)])]
         facts = [one.id for one in writing.facts.of_memories([old.id])]
-        dated = {"created_at": old.created_at.isoformat(), "day": day(old)}
+        dated = {"created_at": old.created_at.isoformat(), "day": day_of(old)}
         came = {"session_id": old.session_id, "author": old.author, **old.stamp.model_dump(mode="json")}
         writing.summary_members.note(
             whole.id, came | dated | {"lines": lines, "facts": facts, "labels": labels_of(old)}
@@ -260,13 +260,13 @@ def evict(writing: Writing, memory_id: int) -> bool:
     return writing.memories.delete(memory_id, "evict")
 
 
-def _kept(old: Memory, given: set[str]) -> dict[str, object]:
-    """Return the fields of a memory that a write leaves as they are."""
+def _unwritten_fields(old: Memory, given: set[str]) -> dict[str, object]:
+    """Return the fields of a memory that a write leaves as they are: all but those `given` and the content."""
     return {name: getattr(old, name) for name in MemoryFields.model_fields.keys() - given - {"content"}}
 
 
-def _heading(name: str, draft: Draft, old: Memory) -> str:
-    """Return the given heading, else the one given for `old`; else, or given as empty, one made from the content.
+def _heading_after_write(name: str, draft: Draft, old: Memory) -> str:
+    """Return the heading given in the draft, else that given for `old`; else, or if it is empty, one made by rule.
 
     A title that was given stays; an abstract and an overview say what the content says, so they follow a new one.
     """
@@ -290,10 +290,10 @@ def _is_stale(name: str, draft: Draft, old: Memory) -> bool:
     return bool(getattr(old, name) != getattr(layers, name)(old.content))
 
 
-def expiry(
+def expiry_of(
     draft: Draft, old: Memory | None, rule: Retention, now: datetime, captured_days: float = 0.0
 ) -> datetime | None:
-    """Return when what is stored as `draft` passes its time, or None when it never does.
+    """Return when a memory stored as `draft` expires, None for never.
 
     A memory that is written again keeps its term, unless a new one is given or it had passed; under the rule of
     importance another importance is another term. What is captured has a term of `captured_days` (0: none) each time,

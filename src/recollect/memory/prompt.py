@@ -12,7 +12,7 @@ from recollect.domain.requests import Caller, ForPrompt, Query
 from recollect.domain.results import Memory, Prompt
 from recollect.prompt.fence import fenced, governed_memory
 from recollect.search.budget import estimate
-from recollect.search.candidates import reading
+from recollect.search.candidates import snapshot_for
 from recollect.search.hits import ranking_of
 from recollect.search.recall import count_use
 from recollect.search.scores import frequency, recency
@@ -37,7 +37,7 @@ def format_for_prompt(app: App, request: ForPrompt, caller: Caller) -> Prompt:
     else:
         fields = {name: getattr(request, name) for name in request.model_fields_set - {"max_entries", "max_tokens"}}
         query = Query(**fields, limit=request.max_entries)
-        with reading(app, query, caller) as view:
+        with snapshot_for(app, query, caller) as view:
             memories = [hit.memory for hit in ranking_of(app, query, view).hits]
     text, shown = fenced(
         [governed_memory(one) for one in memories], request.max_tokens, app.embedder.counter() or estimate
@@ -66,7 +66,7 @@ def most_valuable(memories: Iterable[Memory], places: int, now: datetime) -> lis
     """
     ranked = sorted(
         (one for one in memories if one.standing is not Standing.BURIED),
-        key=lambda one: (one.standing is None, -round(_value(one, now), 2), -frequency(one), -one.id),
+        key=lambda one: (one.standing is None, -round(_value_to_reader(one, now), 2), -frequency(one), -one.id),
     )
     turns = places // _ROTATING
     first, pool = ranked[: places - turns], ranked[places - turns :][: turns * _POOL]
@@ -74,8 +74,8 @@ def most_valuable(memories: Iterable[Memory], places: int, now: datetime) -> lis
     return first + (pool[start:] + pool[:start])[:turns]
 
 
-def _value(memory: Memory, now: datetime) -> float:
-    """Return what a memory is worth (0–1) to whoever begins to work: by importance, kind, freshness and earlier use.
+def _value_to_reader(memory: Memory, now: datetime) -> float:
+    """Return what a memory is worth (0–1) to a reader who begins to work: by importance, kind, freshness and use.
 
     What was stored within the last half day was used in no earlier session.
     """

@@ -13,7 +13,7 @@ from recollect.domain.origin import Authority
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory
 from recollect.engines.reconcile import Judgement
-from recollect.memory.likeness import merged, same, says_all
+from recollect.memory.likeness import merged_text, say_the_same, says_all
 
 
 class Action(StrEnum):
@@ -57,7 +57,7 @@ def always_new(draft: Draft) -> bool:
 
 def refresh_if_same(draft: Draft, near: Sequence[Memory]) -> Decision:
     """Return whether one of the memories near a draft is to be refreshed because it says the same."""
-    old = next((one for one in near if same(draft.content, one.content)), None)
+    old = next((one for one in near if say_the_same(draft.content, one.content)), None)
     return NEW if old is None else Decision(Action.REFRESH, old)
 
 
@@ -81,7 +81,7 @@ def follow_judgement(draft: Draft, near: Sequence[Memory], judgement: Judgement)
 
 def merge_or_refresh(draft: Draft, old: Memory) -> Decision:
     """Merge a draft into a memory, unless that says it already or both together are too long."""
-    both = merged(old.content, draft.content)
+    both = merged_text(old.content, draft.content)
     if both == old.content:
         return Decision(Action.REFRESH, old)
     return Decision(Action.MERGE, old) if len(both) <= MAX_CONTENT else NEW
@@ -97,7 +97,7 @@ def may_join(draft: Draft, old: Memory, rank: Authority) -> bool:
     return alike and old.authority is rank and (draft.ttl_days is None) == (old.ttl_days is None)
 
 
-def reinforced(confidence: float) -> float:
+def reinforced_confidence(confidence: float) -> float:
     """Return the confidence after the same thing was said again: a fifth of the doubt goes."""
     return confidence + (1.0 - confidence) * 0.2
 

@@ -50,25 +50,25 @@ def reindex(
     app.records.moments.rebuild()
     app.records.derived.replace_entities(entities)
     if everything or not app.shadow_index.serves(stamps_of(target)):
-        total = _move(app, target, progress)
+        total = _move_to_model(app, target, progress)
     else:
-        total = _complete(app, progress)
+        total = _embed_missing(app, progress)
     app.vectors.repair()
     return total
 
 
-def _move(app: App, target: Embedder, progress: _Progress) -> int:
-    """Build everything beside, then switch; whatever was written meanwhile is caught up with."""
+def _move_to_model(app: App, target: Embedder, progress: _Progress) -> int:
+    """Build all vectors for the target model beside the old ones, then switch and embed what was written meanwhile."""
     read = partial(chunks_of, target)
     app.shadow_index.begin(stamps_of(target))
-    total = _fill(app, read, progress)
+    total = _fill_shadow_index(app, read, progress)
     while not app.shadow_index.switch(read):
-        total = _fill(app, read, progress)
+        total = _fill_shadow_index(app, read, progress)
     return total
 
 
-def _fill(app: App, read: Callable[[str], tuple[Chunk, ...]], progress: _Progress) -> int:
-    """Read whatever is missing beside, until nothing is; return how many memories there are."""
+def _fill_shadow_index(app: App, read: Callable[[str], tuple[Chunk, ...]], progress: _Progress) -> int:
+    """Embed what the shadow index lacks until it lacks nothing; return how many memories there are."""
     while True:
         done, total = app.shadow_index.counts()
         progress(done, total)
@@ -81,8 +81,8 @@ def _fill(app: App, read: Callable[[str], tuple[Chunk, ...]], progress: _Progres
             progress(min(done, total), total)
 
 
-def _complete(app: App, progress: _Progress) -> int:
-    """Embed what has no vectors yet."""
+def _embed_missing(app: App, progress: _Progress) -> int:
+    """Embed the memories that have no vectors yet; return how many memories there are."""
     waiting, total = app.records.embeddings.queue_missing(app.embedder.card.dimensions)
     done = total - waiting
     progress(done, total)

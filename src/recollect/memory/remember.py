@@ -26,13 +26,13 @@ from recollect.memory.prepare_write import (
     evict_surplus,
     kept_note,
     new_entry,
-    prepare,
+    prepare_draft,
     prepare_revival,
     refuse_taken_key,
 )
 from recollect.memory.reconcile import Action, decide, expired
-from recollect.memory.review import REJECTED, contradicts, outranks, why_review
-from recollect.search.visibility import allowed_levels, given_level, levels_of, levels_with, parse_id
+from recollect.memory.review import REJECTED, contradiction_reason, outranks, why_review
+from recollect.search.visibility import allowed_levels, given_level, levels_of, levels_of_write, parse_id
 
 if TYPE_CHECKING:
     from recollect.store.sql.writing import Writing
@@ -65,16 +65,16 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
         if before is not None:
             return before
         raise NotFound(f"Memory {cleared.value.id or cleared.value.supersedes} not found.")
-    one = prepare(app, cleared)
-    near = duplicates.nearby(app, one, namespace, caller.user)
+    one = prepare_draft(app, cleared)
+    near = duplicates.memories_near(app, one, namespace, caller.user)
     review = why_review(app, one, namespace, caller, near)
-    plan = _planned(app, one, namespace, near, caller)
-    levels = levels_with(draft, draft.sensitivity)
+    plan = _plan_write(app, one, namespace, near, caller)
+    levels = levels_of_write(draft, draft.sensitivity)
     evicted = 0
     with app.records.writing(caller.writable(namespace), caller.user, levels) as writing:
         outcome = writing.outcomes.previous(_NAME, request_id)
         if outcome is None:
-            outcome, kept = _written(app, writing, one, plan, caller, review)
+            outcome, kept = _write_draft(app, writing, one, plan, caller, review)
             if one.draft.source not in CAPTURED and outcome.status is not WriteStatus.STORED:
                 writing.consolidation.stop_fading(int(outcome.id))
             evicted = evict_surplus(app, writing, int(outcome.id))
@@ -89,11 +89,11 @@ def remember(app: App, draft: Draft, caller: Caller, *, request_id: str = "") ->
     if evicted:
         app.run_later(app.text.purge_deleted)
     describe_later(app, outcome, one.draft, caller)
-    return replace(outcome, near=duplicates.named(app, one.draft, near, outcome))
+    return replace(outcome, near=duplicates.memories_to_name(app, one.draft, near, outcome))
 
 
 def _home_of(app: App, named: str, draft: Draft, caller: Caller) -> str | None:
-    """Return the namespace of the memory that the draft names; None where there is none that the caller may see."""
+    """Return the namespace of the memory that the draft names; None where it names none that the caller may see."""
     number = parse_id(named)
     scope = draft.scope if "scope" in draft.model_fields_set else None
     levels = levels_of(draft, caller)
@@ -113,8 +113,8 @@ class _Plan:
     judgement: Judgement | None = None
 
 
-def _planned(app: App, one: PreparedDraft, namespace: str, near: duplicates.Nearby, caller: Caller) -> _Plan | None:
-    """Return what to write over the memory that the draft joins; None for none, or where the gate refuses the whole."""
+def _plan_write(app: App, one: PreparedDraft, namespace: str, near: duplicates.Nearby, caller: Caller) -> _Plan | None:
+    """Return what to write over the memory that the draft joins; None for none, or where the gate refuses it."""
     if one.draft.id or one.draft.supersedes or one.draft.if_hash:
         return None
     decision = duplicates.decide_by_likeness(app, one, caller, near)
@@ -126,10 +126,10 @@ def _planned(app: App, one: PreparedDraft, namespace: str, near: duplicates.Near
         whole = clear_or_journal(app, make(decision.old, one.draft), namespace, caller, one.draft.sensitivity)
     except (SecretFound, InvalidInput):
         return None
-    return _Plan(decision.action, decision.old, prepare(app, whole, decision.old), decision.judgement)
+    return _Plan(decision.action, decision.old, prepare_draft(app, whole, decision.old), decision.judgement)
 
 
-def _written(
+def _write_draft(
     app: App, writing: Writing, one: PreparedDraft, plan: _Plan | None, caller: Caller, review: str | None
 ) -> tuple[Outcome, _Kept]:
     """Write the draft: over the memory that has its id, key or content, else as planned, else as a new memory.
@@ -137,14 +137,14 @@ def _written(
     What has less authority than a memory takes no place of it, and waits for a decision beside it.
     """
     draft, level = one.draft, given_level(one.draft)
-    named = _named(app, writing, draft) if draft.id or draft.supersedes else None
+    named = _replaced_memory(app, writing, draft) if draft.id or draft.supersedes else None
     known = writing.lookup.by_key(draft.key, level) if draft.key else None
     if draft.if_hash:
         _check_unchanged(draft, named or known, app.clock(), caller)
     if outranked := next((old for old in (named, known) if old is not None and outranks(old, caller.origin)), None):
         apart = clear(draft.model_copy(update={"id": None, "supersedes": None, "key": None}), app.on_secret)
         apart_draft = replace(one, cleared=apart, parts=None)
-        entry = new_entry(app, apart_draft, caller.user, caller.origin, contradicts(outranked))
+        entry = new_entry(app, apart_draft, caller.user, caller.origin, contradiction_reason(outranked))
         note = f"Memory {outranked.id} was said by {outranked.origin}, which this does not replace; it waits for you."
         return Outcome(WriteStatus.STORED, str(writing.memories.insert(entry)), (note,)), ()
     if named is not None and draft.id:
@@ -159,11 +159,11 @@ def _written(
         if decision.action is Action.REFRESH:
             _keep_both(app, writing, one, decision.old, caller, review)
         by_itself = named is None and not draft.if_hash and decision.old.type in OF_SESSION  # written anew each time
-        outcome, kept = _updated(app, writing, one, decision.action, decision.old, caller, keep=not by_itself)
+        outcome, kept = _update_memory(app, writing, one, decision.action, decision.old, caller, keep=not by_itself)
     elif plan is not None and (plan.old is None or _is_unchanged(writing, plan.old)):
-        outcome, kept = _judged(app, writing, one, plan, caller, review)
+        outcome, kept = _write_judged(app, writing, one, plan, caller, review)
     else:
-        outcome = _inserted(app, writing, one, caller, review)
+        outcome = _insert_memory(app, writing, one, caller, review)
     if named is None or str(named.id) == outcome.id:
         return outcome, kept
     writing.memories.supersede(named.id, by=int(outcome.id))
@@ -172,9 +172,9 @@ def _written(
 
 
 def _check_unchanged(draft: Draft, known: Memory | None, now: datetime, caller: Caller) -> None:
-    """Raise `Conflict` where the memory that the draft names has another content than that it expects.
+    """Raise `Conflict` where the memory that the draft names has not the content that the draft expects.
 
-    Raises `Forbidden` for one that a source with more authority said.
+    Raises `Forbidden` where a source with more authority said it.
     """
     there = None if known is None or expired(known, now) else known
     what = f"The memory with the key `{draft.key}`" if draft.key else f"Memory {draft.id}"
@@ -188,8 +188,8 @@ def _check_unchanged(draft: Draft, known: Memory | None, now: datetime, caller: 
         raise Forbidden(f"Memory {there.id} was said by {there.origin}, which this does not replace.")
 
 
-def _inserted(app: App, writing: Writing, one: PreparedDraft, caller: Caller, review: str | None) -> Outcome:
-    """Write a new memory; one from a source that a person has rejected is hidden at once."""
+def _insert_memory(app: App, writing: Writing, one: PreparedDraft, caller: Caller, review: str | None) -> Outcome:
+    """Write a new memory; hide it at once where a person has rejected its source."""
     kept = None if review == REJECTED else review
     new = writing.memories.insert(new_entry(app, one, caller.user, caller.origin, kept))
     if review == REJECTED:
@@ -198,7 +198,7 @@ def _inserted(app: App, writing: Writing, one: PreparedDraft, caller: Caller, re
     return Outcome(WriteStatus.STORED, str(new))
 
 
-def _named(app: App, writing: Writing, draft: Draft) -> Memory:
+def _replaced_memory(app: App, writing: Writing, draft: Draft) -> Memory:
     """Return the memory that the draft replaces; raise `NotFound` for a memory that it may not see."""
     named = draft.id or draft.supersedes or ""
     old = writing.lookup.by_id(parse_id(named) or 0)
@@ -210,7 +210,7 @@ def _named(app: App, writing: Writing, draft: Draft) -> Memory:
 
 
 def _is_of_another(old: Memory, caller: Caller) -> bool:
-    """Say whether another source said what is written over, so that it is there again without this one."""
+    """Say whether another source said the text that is written over, so that it returns when this one is withdrawn."""
     return old.stamp != caller.origin and old.type not in OF_SESSION
 
 
@@ -220,16 +220,16 @@ def _keep_both(app: App, writing: Writing, one: PreparedDraft, old: Memory, call
     if not _is_of_another(old, caller) or not (old.came_from or said.came_from) or review == REJECTED:
         return
     parts = writing.lookup.archived(old.id)
-    if not merges.statements(old, parts):
+    if not merges.statements_of(old, parts):
         writing.memories.archive(old)
     if said not in [part.stamp for part in parts]:
         writing.memories.insert(new_entry(app, one, caller.user, said, review), merged_into=old.id)
 
 
-def _updated(
+def _update_memory(
     app: App, writing: Writing, one: PreparedDraft, action: Action, old: Memory, caller: Caller, *, keep: bool
 ) -> tuple[Outcome, _Kept]:
-    """Write the draft over a memory, which is current from now on, whatever hid it before."""
+    """Write the draft over a memory, which is current from then on, whatever hid it before."""
     seen = one if old.deleted_at is None else prepare_revival(app, one, old)
     kept = writing.memories.update(old, entry_for(app, seen, old, caller.user, caller.origin), action, keep=keep)
     back = f"It is current again{f'; memory {old.superseded_by} had replaced it' if old.superseded_by else ''}."
@@ -238,21 +238,21 @@ def _updated(
 
 
 def _is_unchanged(writing: Writing, old: Memory) -> bool:
-    """Say whether a memory is still what it was when it was looked at, but for what reading it changes."""
+    """Say whether a memory is as it was when it was read, apart from its counts of use."""
     names = ("accessed_count", "recalled_count", "last_accessed_at", "expires_at")
     now = writing.lookup.by_id(old.id)
     return now is not None and now.model_copy(update={name: getattr(old, name) for name in names}) == old
 
 
-def _judged(
+def _write_judged(
     app: App, writing: Writing, one: PreparedDraft, plan: _Plan, caller: Caller, review: str | None
 ) -> tuple[Outcome, _Kept]:
-    """Write as planned, and journal what a language model said of it."""
+    """Write as planned, and journal the language model's choice."""
     kept: _Kept = ()
     if plan.old is None or plan.action is Action.SUPERSEDE:
-        outcome = _inserted(app, writing, one, caller, review)
+        outcome = _insert_memory(app, writing, one, caller, review)
     else:
-        outcome, kept = _joined(app, writing, one, plan.old, plan, caller, review)
+        outcome, kept = _write_joined(app, writing, one, plan.old, plan, caller, review)
     if plan.judgement is not None:
         writing.journal.judge(int(outcome.id), plan.judgement, plan.old.id if plan.old else None)
     if plan.old is None or plan.action is not Action.SUPERSEDE:
@@ -262,7 +262,7 @@ def _judged(
     return replace(outcome, notes=(note,)), kept
 
 
-def _joined(
+def _write_joined(
     app: App,
     writing: Writing,
     one: PreparedDraft,
@@ -277,7 +277,7 @@ def _joined(
         _keep_both(app, writing, one, old, caller, review)
         writing.memories.update(old, entry, plan.action, keep=False)
         return Outcome(WriteStatus.UPDATED, str(old.id), (_CONFIRMED,)), ()
-    if not merges.statements(old, writing.lookup.archived(old.id)):
+    if not merges.statements_of(old, writing.lookup.archived(old.id)):
         writing.memories.archive(old)
     part = writing.memories.insert(new_entry(app, one, caller.user, caller.origin, review), merged_into=old.id)
     writing.memories.update(old, entry, plan.action, keep=False)

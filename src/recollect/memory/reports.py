@@ -89,17 +89,18 @@ def checks(app: App, request: Inspect) -> Iterator[Check]:
     card, rerank = app.embedder.card, app.capabilities.rerank
     seen = f"{card.id}, {card.dimensions} dimensions, {card.max_tokens} tokens"
     yield from app.checks(deep=request.deep)
-    yield _loads("model", app.embedder, seen, "Until then recall searches by words only.")
+    yield _check_loading("model", app.embedder, seen, "Until then recall searches by words only.")
     if rerank is not None:
         advice = "Set RECOLLECT_RERANK to a cross-encoder, or unset it; until then recall works without it."
-        yield _loads("reranker", rerank, f"{rerank.model}, looks at the best {rerank.top}", advice)
+        yield _check_loading("reranker", rerank, f"{rerank.model}, looks at the best {rerank.top}", advice)
     if (chat := app.capabilities.chat) is not None:
         use = chat.used()
         hour, day = f"{use.hour} of {use.most_hour} tokens this hour", f"{use.day} of {use.most_day} this day"
-        yield _answers(chat, f"{chat.model}, {hour}, {day}")
+        yield _check_chat_model(chat, f"{chat.model}, {hour}, {day}")
 
 
-def _answers(chat: PydanticAiChat, seen: str) -> Check:
+def _check_chat_model(chat: PydanticAiChat, seen: str) -> Check:
+    """Return the check whether the language model answers; `seen` is its finding where it does."""
     try:
         chat.reach()
     except ModelUnusable as error:
@@ -108,7 +109,8 @@ def _answers(chat: PydanticAiChat, seen: str) -> Check:
     return Check("language model", True, seen)
 
 
-def _loads(name: str, model: Loadable, seen: str, advice: str) -> Check:
+def _check_loading(name: str, model: Loadable, seen: str, advice: str) -> Check:
+    """Return the check whether a model can be loaded; `seen` is its finding where it can."""
     try:
         model.warm()
     except RecollectError as error:

@@ -17,7 +17,7 @@ from recollect.domain.requests import Caller, Rescan, StoreFact, WritableNamespa
 from recollect.domain.results import Fact, Memory
 from recollect.domain.review import Rescanned, StoredSecret
 from recollect.gate import clear, secrets_in
-from recollect.memory.prepare_write import draft_of, entry_for, prepare
+from recollect.memory.prepare_write import draft_of, entry_for, prepare_draft
 from recollect.search.visibility import allowed_levels
 
 if TYPE_CHECKING:
@@ -53,13 +53,13 @@ def rescan(
     scanned, changed = 0, 0
     exposed: list[StoredSecret] = []
     for namespace in app.records.namespaces.existing(caller.writable_namespaces(request.scope)):
-        for visit in (_memories, _facts):
+        for visit in (_rescan_memories, _rescan_facts):
             for looked, found, done in visit(app, request, namespace, caller):
                 scanned, changed = scanned + looked, changed + done
                 exposed += found
                 progress(scanned)
     if request.scope in (None, Scope.PROJECT):
-        for looked, found, done in _sessions(app, request, caller):
+        for looked, found, done in _rescan_sessions(app, request, caller):
             scanned, changed = scanned + looked, changed + done
             exposed += found
             progress(scanned)
@@ -69,44 +69,47 @@ def rescan(
     return Rescanned(scanned, tuple(exposed), changed)
 
 
-def _memories(app: App, request: Rescan, namespace: WritableNamespace, caller: Caller) -> Iterator[_Page]:
+def _rescan_memories(app: App, request: Rescan, namespace: WritableNamespace, caller: Caller) -> Iterator[_Page]:
+    """Yield, page by page, how many memories were read, the secrets found, and how many memories were changed."""
     last, rule, levels = 0, request.on_found, allowed_levels(request)
     while True:
         with app.records.writing(namespace, caller.user, levels) as transaction:
             page = transaction.lookup.page(last, _PAGE)
-            found = {one.id: _exposed("memory", one.id, draft_of(one)) for one in page}
+            found = {one.id: _secrets_in_fields("memory", one.id, draft_of(one)) for one in page}
             bad = [one for one in page if found[one.id]]
             for one in bad:
-                _apply(app, transaction, one, rule, caller)
+                _apply_rule(app, transaction, one, rule, caller)
         yield len(page), [each for one in bad for each in found[one.id]], 0 if rule is OnFound.REPORT else len(bad)
         if len(page) < _PAGE:
             return
         last = page[-1].id
 
 
-def _apply(app: App, transaction: Writing, old: Memory, rule: OnFound, caller: Caller) -> None:
+def _apply_rule(app: App, transaction: Writing, old: Memory, rule: OnFound, caller: Caller) -> None:
+    """Quarantine or redact a memory with a secret, as the rule says."""
     if rule is OnFound.QUARANTINE:
         transaction.memories.quarantine(old.id)
     elif rule is OnFound.REDACT:
-        one = prepare(app, clear(draft_of(old), OnSecret.REDACT), old)
+        one = prepare_draft(app, clear(draft_of(old), OnSecret.REDACT), old)
         entry = entry_for(app, one, old, caller.user)
         entry = replace(entry, given=entry.given - {"ttl_days"}, expires_at=old.expires_at)  # what expired stays so
         transaction.memories.update(old, entry, "redact", revive=False, keep=False)
         transaction.memories.request_purge()
 
 
-def _facts(app: App, request: Rescan, namespace: WritableNamespace, caller: Caller) -> Iterator[_Page]:
+def _rescan_facts(app: App, request: Rescan, namespace: WritableNamespace, caller: Caller) -> Iterator[_Page]:
+    """Yield, page by page, how many facts were read, the secrets found, and how many facts were changed."""
     last, rule, levels = 0, request.on_found, allowed_levels(request)
     while True:
         with app.records.writing(namespace, caller.user, levels) as transaction:
             page = transaction.facts.page(last, _PAGE)
-            found = {one.id: _exposed("fact", one.id, _triple(one)) for one in page}
+            found = {one.id: _secrets_in_fields("fact", one.id, _triple_of(one)) for one in page}
             bad = [one for one in page if found[one.id]]
             for one in bad:
                 if rule is OnFound.QUARANTINE:
                     transaction.facts.quarantine(one)
                 elif rule is OnFound.REDACT:
-                    masked = clear(_triple(one), OnSecret.REDACT).value
+                    masked = clear(_triple_of(one), OnSecret.REDACT).value
                     transaction.facts.rewrite(one, {name: str(getattr(masked, name)) for name in _PARTS})
                     transaction.memories.request_purge()
         yield len(page), [each for one in bad for each in found[one.id]], 0 if rule is OnFound.REPORT else len(bad)
@@ -115,21 +118,23 @@ def _facts(app: App, request: Rescan, namespace: WritableNamespace, caller: Call
         last = page[-1].id
 
 
-def _sessions(app: App, request: Rescan, caller: Caller) -> Iterator[_Page]:
-    """Look at what the caller's sessions keep: the texts of observations, and the words by which stages go on."""
+def _rescan_sessions(app: App, request: Rescan, caller: Caller) -> Iterator[_Page]:
+    """Yield the same of the caller's sessions: of the texts of observations, and of the state of the stages."""
     offset, masks = 0, request.on_found is not OnFound.REPORT
     while True:
         page, _ = app.sessions.listed(caller, _PAGE, offset)
         for session in page:
             seen = app.sessions.observations(session)
             what = f"session {session.session_id}"
-            found = [(one, _exposed(what, one.number, one)) for one in seen]
+            found = [(one, _secrets_in_fields(what, one.number, one)) for one in seen]
             bad = [one for one, exposed in found if exposed]
-            in_state = _exposed(what, 0, _worded(session.state))
+            in_state = _secrets_in_fields(what, 0, _state_with_words(session.state))
             for one in bad if masks else ():
                 app.sessions.rewrite(session, one.number, lambda found: clear(found, OnSecret.REDACT).value)
             if in_state and masks:
-                app.sessions.mask(session, lambda state: state | clear(_worded(state), OnSecret.REDACT).value.state)
+                app.sessions.mask(
+                    session, lambda state: state | clear(_state_with_words(state), OnSecret.REDACT).value.state
+                )
             exposed = [*in_state, *(each for _, exposed in found for each in exposed)]
             yield len(seen), exposed, (len(bad) + bool(in_state)) * masks
         offset += len(page)
@@ -137,14 +142,17 @@ def _sessions(app: App, request: Rescan, caller: Caller) -> Iterator[_Page]:
             return
 
 
-def _worded(state: dict[str, Any]) -> _State:
+def _state_with_words(state: dict[str, Any]) -> _State:
+    """Return the state without its digests, for the gate to look at."""
     return _State(state={name: one for name, one in state.items() if name not in _DIGESTS})
 
 
-def _triple(fact: Fact) -> StoreFact:
+def _triple_of(fact: Fact) -> StoreFact:
+    """Return a fact as a request that the gate can look at."""
     return StoreFact(subject=fact.subject, predicate=fact.predicate, object=fact.object)
 
 
-def _exposed(what: str, number: int, noun: BaseModel) -> Sequence[StoredSecret]:
+def _secrets_in_fields(what: str, number: int, noun: BaseModel) -> Sequence[StoredSecret]:
+    """Return the secrets in a `noun`, by field, as findings about the `what` with this number."""
     secrets = ((field, tuple(dict.fromkeys(one.kind for one in findings))) for field, _, findings in secrets_in(noun))
     return [StoredSecret(what, number, field, kinds) for field, kinds in secrets]

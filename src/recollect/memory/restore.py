@@ -20,7 +20,7 @@ from recollect.memory.prepare_write import (
     entry_for,
     journal_refusals,
     kept_note,
-    prepare,
+    prepare_draft,
     retry_with_embeddings,
     same_text_note,
 )
@@ -57,11 +57,11 @@ def restore_memory(
     if memory_id is None or namespace is None:
         before = app.records.outcomes.previous(namespaces, caller.user, _NAME, request_id)
         return before or Outcome(WriteStatus.NOT_FOUND, request.id)
-    write = partial(_restore, app, request, (namespace, memory_id), caller, request_id, content=content)
+    write = partial(_bring_back, app, request, (namespace, memory_id), caller, request_id, content=content)
     return retry_with_embeddings(app, write)
 
 
-def _restore(
+def _bring_back(
     app: App,
     request: Restore,
     place: tuple[str, int],
@@ -89,7 +89,7 @@ def _restore(
             return Outcome(WriteStatus.NOT_FOUND, str(memory_id))
         if untouched:
             earlier = _earlier_text(transaction, memory_id, lines)
-            outcome = _back_to(app, transaction, old, *earlier, caller, made) if earlier else _nothing_to_undo(old)
+            outcome = _write_back(app, transaction, old, *earlier, caller, made) if earlier else _nothing_to_undo(old)
             transaction.outcomes.record(_NAME, request_id, outcome)
             return outcome
         if number := transaction.withdrawals.hiding(memory_id):
@@ -100,7 +100,7 @@ def _restore(
             draft = draft.model_copy(update={"importance": faded_from})
         if content is not None:
             draft = draft.model_copy(update={"content": content, "title": "", "abstract": "", "overview": ""})
-        back = prepare(app, clear(draft, app.on_secret), old, made)
+        back = prepare_draft(app, clear(draft, app.on_secret), old, made)
         notes: tuple[str, ...] = (MASKED,) if back.draft != draft else ()
         notes += _undo_merge(app, transaction, old, caller, made)
         notes += same_text_note(transaction, back, old, app.clock())
@@ -113,13 +113,14 @@ def _restore(
 
 
 def _nothing_to_undo(old: Memory) -> Outcome:
+    """Return the outcome for a memory that nothing hides."""
     return Outcome(WriteStatus.UNCHANGED, str(old.id), (_NOTHING_TO_UNDO,))
 
 
 def _earlier_text(
     transaction: Writing, memory_id: int, history: Iterable[JournalEntry]
 ) -> tuple[Memory, frozenset[str]] | None:
-    """Return what a memory said before its text changed last, and the fields that changed with it; None without."""
+    """Return a memory as it was before its text last changed, and the fields that changed with it; None without."""
     last = next((one.changes for one in reversed([*history]) if KEPT_AS in one.changes), {})
     kept = transaction.lookup.by_id(last[KEPT_AS]) if last else None
     if kept is None or kept.merged_into != memory_id:
@@ -127,7 +128,7 @@ def _earlier_text(
     return kept, frozenset(last.get("fields", ()))
 
 
-def _back_to(
+def _write_back(
     app: App,
     transaction: Writing,
     old: Memory,
@@ -136,7 +137,7 @@ def _back_to(
     caller: Caller,
     made: Embeddings,
 ) -> Outcome:
-    """Give a memory the text that it had before, and what changed with it; the present text is kept in its place.
+    """Write the earlier text back over a memory, with what changed with it; keep the present text as hidden.
 
     So what was undone can be undone. Raises `Forbidden` for the words of a source with more authority.
     """
@@ -146,7 +147,7 @@ def _back_to(
     names = (changed & MemoryFields.model_fields.keys() - {"key", "ttl_days"}) | written | {"content"}
     taken = {name: getattr(kept, name) for name in names}
     draft = Draft(**{"scope": old.scope, "confidence": old.confidence} | taken)
-    back = prepare(app, clear(draft, app.on_secret), old, made)
+    back = prepare_draft(app, clear(draft, app.on_secret), old, made)
     notes: tuple[str, ...] = (MASKED,) if back.draft != draft else ()
     now_kept = transaction.memories.update(old, entry_for(app, back, old, caller.user, kept.stamp), _NAME)
     transaction.memories.delete(kept.id)
@@ -159,7 +160,7 @@ def _undo_merge(app: App, transaction: Writing, old: Memory, caller: Caller, mad
     whole = transaction.lookup.by_id(old.merged_into) if old.merged_into is not None else None
     if whole is None or expired(whole, app.clock()):
         return ()
-    apart = merges.without(app, transaction, old, caller.user, made, app.on_secret)
+    apart = merges.take_statement_out(app, transaction, old, caller.user, made, app.on_secret)
     return (f"Memory {whole.id} {'no longer says it' if apart else 'keeps its present text'}.",)
 
 

@@ -10,7 +10,7 @@ from recollect.domain.origin import APPROVED, Authority, Origin, SaidBy
 from recollect.domain.requests import Caller
 from recollect.domain.results import Memory
 from recollect.memory.duplicates import Nearby
-from recollect.memory.likeness import same
+from recollect.memory.likeness import say_the_same
 from recollect.memory.prepare_write import PreparedDraft
 
 REJECTED: Final = "rejected"
@@ -25,8 +25,8 @@ def outranks(old: Memory, said: Origin) -> bool:
     return old.authority > said.authority and old.type not in OF_SESSION
 
 
-def contradicts(old: Memory) -> str:
-    """Return why something waits that is about the subject of a memory with more authority."""
+def contradiction_reason(old: Memory) -> str:
+    """Return the reason why a memory waits: it is about the subject of a memory with more authority."""
     return f"{_CONTRADICTS}{old.id}"
 
 
@@ -41,20 +41,20 @@ def why_review(app: App, one: PreparedDraft, namespace: str, caller: Caller, nea
         return None
     decided = None
     if origin.authority is Authority.OUTSIDE:
-        decided = decided_of(app, namespace, origin)
+        decided = decision_on_source(app, namespace, origin)
         if decided is False:
             return REJECTED
-    if (told := _told(app, one, caller, near)) is not None:
-        return contradicts(told)
+    if (told := _contradicted_memory(app, one, caller, near)) is not None:
+        return contradiction_reason(told)
     if origin.authority is not Authority.OUTSIDE or decided:
         return APPROVED if decided else None
     return OF_MODEL if origin.said_by is SaidBy.MODEL else NEW_SOURCE
 
 
-def decided_of(app: App, namespace: str, said: Origin) -> bool | None:
-    """Return whether a source is approved in a namespace; None where nobody has decided.
+def decision_on_source(app: App, namespace: str, said: Origin) -> bool | None:
+    """Return whether a source is approved in a namespace, None where nobody has decided.
 
-    What was concluded from several is approved where all of them are, and rejected where one is.
+    Of several sources all must be approved; one that is rejected rejects all.
     """
     whole = app.records.reviews.source_rule(namespace, said.source)
     if whole is not None or len(said.sources) == 1:
@@ -63,8 +63,8 @@ def decided_of(app: App, namespace: str, said: Origin) -> bool | None:
     return False if False in each else True if all(each) else None
 
 
-def _told(app: App, one: PreparedDraft, caller: Caller, near: Nearby) -> Memory | None:
-    """Return the nearest memory that somebody told about the same subject and that says another thing."""
+def _contradicted_memory(app: App, one: PreparedDraft, caller: Caller, near: Nearby) -> Memory | None:
+    """Return the nearest memory that somebody told about the same subject and that says something else; else None."""
     card, outside = app.embedder.card, caller.origin.authority is Authority.OUTSIDE
     least = card.subject if outside else card.similar
     close = [number for number, cosine in near.cosines.items() if cosine >= least]
@@ -72,4 +72,4 @@ def _told(app: App, one: PreparedDraft, caller: Caller, near: Nearby) -> Memory 
         return None
     found = app.records.load(close, near.view)
     told = (found[number] for number in close if number in found and found[number].authority is Authority.TOLD)
-    return next((old for old in told if not same(old.content, one.draft.content)), None)
+    return next((old for old in told if not say_the_same(old.content, one.draft.content)), None)

@@ -22,7 +22,7 @@ def find_similar(app: App, request: FindSimilar, caller: Caller) -> list[Similar
         raise InvalidInput("id", "Invalid id: Must not be given together with `content`")
     view = view_of(app, request, caller)
     memory_id = parse_id(request.id) if request.id is not None else None
-    text = request.content if request.content is not None else _content(app, request, caller, memory_id)
+    text = request.content if request.content is not None else _content_of(app, request, caller, memory_id)
     if not wait_for_model(app):
         why = app.embedder.failure or "it is still loading."
         raise ModelUnusable(f"Similarity search needs the embedding model: {why}")
@@ -34,7 +34,8 @@ def find_similar(app: App, request: FindSimilar, caller: Caller) -> list[Similar
     return [Similar(found[one], cosine) for one, cosine in close.items() if one in found][: request.limit]
 
 
-def _content(app: App, request: FindSimilar, caller: Caller, memory_id: int | None) -> str:
+def _content_of(app: App, request: FindSimilar, caller: Caller, memory_id: int | None) -> str:
+    """Return the content of a memory; raise `NotFound` where the caller does not see it."""
     contents = app.records.contents([memory_id], unfiltered(app, request, caller)) if memory_id else {}
     if memory_id not in contents:
         raise NotFound(f"Memory {request.id} not found.")

@@ -14,7 +14,7 @@ from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Memory
 from recollect.errors import SecretFound
 from recollect.gate import clear
-from recollect.memory.condense import IN_SHORT, kept_fields, quotable, quotes
+from recollect.memory.condense import IN_SHORT, kept_fields, quotable_text, quotes_any
 from recollect.memory.describe import sum_up_later
 from recollect.memory.prepare_write import (
     Embeddings,
@@ -24,7 +24,7 @@ from recollect.memory.prepare_write import (
     entry_for,
     evict_surplus,
     new_entry,
-    prepare,
+    prepare_draft,
 )
 from recollect.memory.reconcile import expired
 
@@ -54,10 +54,10 @@ def write_summary(
         **kept_fields(members),
     )
     try:
-        one = prepare(app, clear_or_journal(app, draft, namespace, caller))
+        one = prepare_draft(app, clear_or_journal(app, draft, namespace, caller))
     except SecretFound:
         return None
-    entry = new_entry(app, one, caller.user, least_trusted(one.stamp for one in members), of_members(members))
+    entry = new_entry(app, one, caller.user, least_trusted(one.stamp for one in members), review_of_members(members))
     named = dict.fromkeys(chain(entry.entities, *(member.entities for member in members)))
     with app.records.writing(caller.writable(namespace), caller.user) as transaction:
         if any(transaction.lookup.by_id(member.id) != member for member in members):
@@ -71,8 +71,8 @@ def write_summary(
     return new
 
 
-def of_members(members: Iterable[Memory]) -> str | None:
-    """Return what a summary waits for: a decision, where it waits for one about a member of the least authority."""
+def review_of_members(members: Iterable[Memory]) -> str | None:
+    """Return the reason why a summary waits for a decision: that of its member of least authority, else None."""
     slight = min(members, key=lambda one: (one.speaks_unasked, one.authority))
     return slight.review
 
@@ -82,16 +82,16 @@ def session_key(session_id: str) -> str:
     return f"session:{session_id}"[:192] + ":summary"
 
 
-def replaced_by(app: App, memory_id: int, namespace: str) -> frozenset[int]:
-    """Return the ids of what a memory ever gave way to; a summary goes on quoting a member that was restored."""
+def ids_that_replaced(app: App, memory_id: int, namespace: str) -> frozenset[int]:
+    """Return the ids of the memories that ever replaced this one: a summary still quotes a member once restored."""
     lines = app.records.journal.history(memory_id, [namespace])
     return frozenset(int(by) for one in lines if (by := one.changes.get("superseded_by")))
 
 
-def without(
+def take_quotes_out(
     app: App, transaction: Writing, member: Memory, author: str, embedded: Embeddings, before: Iterable[int] = ()
 ) -> tuple[int, ...]:
-    """Take the lines that quote a member out of what sums it up, and return the ids of those that did.
+    """Remove the lines that quote a member from the summaries of it; return the ids of the changed summaries.
 
     That is the summary which took its place, those that did `before`, and what sums up its session. One of which no
     line is left is deleted. Raises `EmbeddingNeeded`.
@@ -102,14 +102,16 @@ def without(
         found.append(transaction.lookup.by_key(session_key(member.session_id)))
     summing = [one for one in found if one is not None and one.type in _SUMMING and one.id != member.id]
     for earlier in [each for one in summing for each in transaction.lookup.archived(one.id)]:
-        _unquoted(app, transaction, earlier, member, author, embedded)
-    return tuple(one.id for one in summing if _unquoted(app, transaction, one, member, author, embedded))
+        _take_lines_out(app, transaction, earlier, member, author, embedded)
+    return tuple(one.id for one in summing if _take_lines_out(app, transaction, one, member, author, embedded))
 
 
-def _unquoted(app: App, transaction: Writing, whole: Memory, member: Memory, author: str, embedded: Embeddings) -> bool:
-    """Take the lines that quote a member, or all members together, out of a summary; say whether there were any."""
+def _take_lines_out(
+    app: App, transaction: Writing, whole: Memory, member: Memory, author: str, embedded: Embeddings
+) -> bool:
+    """Remove the lines that quote a member, or all members together, from a summary; say whether there were any."""
     first, *lines = whole.content.split("\n")
-    rest = [line for line in lines if not line.startswith(IN_SHORT) and not quotes(line, [quotable(member)])]
+    rest = [line for line in lines if not line.startswith(IN_SHORT) and not quotes_any(line, [quotable_text(member)])]
     if len(rest) == len(lines):
         return False
     rest = [line for line, after in zip(rest, [*rest[1:], ""], strict=False) if line[-1:] != ":" or after[:2] == "- "]
@@ -118,7 +120,7 @@ def _unquoted(app: App, transaction: Writing, whole: Memory, member: Memory, aut
         return True
     fields = draft_of(whole).model_dump(exclude_unset=True, exclude={"abstract", "overview"})  # these are made anew
     draft = Draft(**fields | {"content": "\n".join([first, *rest])})
-    one = prepare(app, clear(draft, OnSecret.REDACT), whole, embedded)
+    one = prepare_draft(app, clear(draft, OnSecret.REDACT), whole, embedded)
     if expired(whole, app.clock()) or whole.merged_into is not None:
         one = PreparedDraft(one.cleared, one.content_hash, ())  # no index holds what is hidden
     transaction.memories.update(whole, entry_for(app, one, whole, author), "update", revive=False, keep=False)

@@ -11,7 +11,7 @@ from recollect.domain.enums import Order
 from recollect.domain.requests import Caller, Summarize
 from recollect.domain.results import Memory, Summarized
 from recollect.domain.search import View
-from recollect.memory.condense import MOST, condensed, may_condense
+from recollect.memory.condense import MOST, condensed_text, may_condense
 from recollect.memory.summaries import write_summary
 from recollect.search.visibility import load_page
 
@@ -28,7 +28,7 @@ def summarize_old(app: App, request: Summarize, caller: Caller, *, request_id: s
     del request_id  # what was condensed is not condensed again
     namespace = caller.writable(caller.namespace(request.scope))
     groups: dict[str | None, list[Memory]] = defaultdict(list)
-    for memory in _old(app, request, namespace):
+    for memory in _memories_to_summarize(app, request, namespace):
         groups[memory.category].append(memory)
     written: list[int] = []
     done = left = 0
@@ -37,13 +37,14 @@ def summarize_old(app: App, request: Summarize, caller: Caller, *, request_id: s
             some = memories[start : start + MOST]
             if len(some) < request.at_least:
                 left += len(some)
-            elif (new := _summarize(app, request, category, some, caller)) is not None:
+            elif (new := _write_category_summary(app, request, category, some, caller)) is not None:
                 written.append(new)
                 done += len(some)
     return Summarized(tuple(written), done, left)
 
 
-def _old(app: App, request: Summarize, namespace: str) -> list[Memory]:
+def _memories_to_summarize(app: App, request: Summarize, namespace: str) -> list[Memory]:
+    """Return the namespace's memories that may be condensed and were neither changed nor read within the age limit."""
     before = app.clock() - timedelta(days=request.older_than_days)
     view = View(namespaces=app.records.namespaces.existing([namespace]), now=app.clock(), category=request.category)
     pages = (load_page(app, view, Order.OLDEST, _PAGE, start) for start in range(0, app.records.count(view), _PAGE))
@@ -51,9 +52,9 @@ def _old(app: App, request: Summarize, namespace: str) -> list[Memory]:
     return [one for one in found if (one.last_accessed_at or one.updated_at) < before > one.updated_at]
 
 
-def _summarize(
+def _write_category_summary(
     app: App, request: Summarize, category: str | None, some: Sequence[Memory], caller: Caller
 ) -> int | None:
-    """Write one summary in place of the originals."""
+    """Write one summary in place of these memories of a category; return its id, None where none was written."""
     title = f"Summary of {len(some)} memories" + (f" about {category}" if category else "")
-    return write_summary(app, request.scope, condensed(category, some), title, category, some, caller)
+    return write_summary(app, request.scope, condensed_text(category, some), title, category, some, caller)

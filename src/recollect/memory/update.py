@@ -18,7 +18,7 @@ from recollect.memory.prepare_write import (
     entry_for,
     journal_refusals,
     kept_note,
-    prepare,
+    prepare_draft,
     refuse_taken_key,
     retry_with_embeddings,
     same_text_note,
@@ -46,9 +46,9 @@ def update_memory(app: App, request: Update, caller: Caller, *, request_id: str 
         if before is not None:
             return before
         raise NotFound(f"Memory {request.id} not found.")
-    cleared = clear_or_journal(app, request, namespace, caller, _level(request))
+    cleared = clear_or_journal(app, request, namespace, caller, _strictest_level(request))
     outcome = retry_with_embeddings(
-        app, partial(_update, app, request, cleared.value, (namespace, memory_id), caller, request_id)
+        app, partial(_write_update, app, request, cleared.value, (namespace, memory_id), caller, request_id)
     )
     given = cleared.value.model_dump(include={"content", "abstract", "overview"}, exclude_none=True)
     if "content" in given:
@@ -56,13 +56,13 @@ def update_memory(app: App, request: Update, caller: Caller, *, request_id: str 
     return outcome
 
 
-def _update(
+def _write_update(
     app: App, request: Update, asked: Update, place: tuple[str, int], caller: Caller, request_id: str, made: Embeddings
 ) -> Outcome:
     """Write the cleared request over the memory with this namespace and id, in one transaction."""
     namespace, memory_id = place
     with (
-        journal_refusals(app, namespace, caller, _level(request)),
+        journal_refusals(app, namespace, caller, _strictest_level(request)),
         app.records.writing(caller.writable(namespace), caller.user, allowed_levels(request)) as writing,
     ):
         if (before := writing.outcomes.previous(_NAME, request_id)) is not None:
@@ -77,7 +77,7 @@ def _update(
         key = draft.key if "key" in draft.model_fields_set else old.key
         seen = level in allowed_levels(request)
         refuse_taken_key(writing, key, old, level, app.clock(), seen=seen)
-        one = prepare(app, clear(draft, app.on_secret), old, made)
+        one = prepare_draft(app, clear(draft, app.on_secret), old, made)
         notes: tuple[str, ...] = (MASKED,) if asked != request or one.draft != draft else ()
         if one.content_hash != old.content_hash:
             notes += same_text_note(writing, one, old, app.clock())
@@ -91,12 +91,13 @@ def _update(
     return outcome
 
 
-def _level(request: Update) -> Sensitivity:
+def _strictest_level(request: Update) -> Sensitivity:
     """Return the strictest level that an update may be about."""
     return strictest(*allowed_levels(request), *filter(None, [request.sensitivity]))
 
 
 def _updated_draft(old: Memory, request: Update) -> Draft:
+    """Return the draft with the request's fields over the content, scope and confidence of the old memory."""
     given = {name: getattr(request, name) for name in request.model_fields_set - {"id", *Levels.model_fields}}
     kept = {name: value for name, value in given.items() if value is not None or name in _CLEARABLE}
     return Draft(**{"content": old.content, "scope": old.scope, "confidence": old.confidence} | kept)

@@ -24,16 +24,23 @@ from recollect.gate import clear
 from recollect.memory import merges
 from recollect.memory.condense import (
     IN_SHORT,
-    beginning,
-    day,
+    day_of,
+    first_words,
     heading,
     kept_fields,
-    labels,
     labels_of,
-    quotable,
-    quotes,
+    merged_labels,
+    quotable_text,
+    quotes_any,
 )
-from recollect.memory.prepare_write import Embeddings, PreparedDraft, draft_of, entry_for, prepare, with_embeddings
+from recollect.memory.prepare_write import (
+    Embeddings,
+    PreparedDraft,
+    draft_of,
+    entry_for,
+    prepare_draft,
+    with_embeddings,
+)
 from recollect.memory.reconcile import expired
 from recollect.memory.summaries import MOST_NAMED, session_key
 from recollect.search.visibility import allowed_levels, parse_id
@@ -76,42 +83,43 @@ class _Work:
     undo: dict[str, list[Any]] = field(default_factory=lambda: {name: [] for name in _UNDONE})
 
     def run(self) -> None:
-        """Hide what was found, rebuild what was made of it, and let what it had replaced be current again."""
+        """Hide the memories found, rebuild those made of them, and make what they had replaced current again."""
         self.gone = self._members_gone()
-        for whole in self._wholes():
-            self._rebuild(whole)
+        for whole in self._merged_memories():
+            self._rebuild_merged(whole)
         for one in self.found.values():
             if one.merged_into is None and one.id not in self.rebuilt:
-                self._hide(one)
-        for one in _from_there(self.writing, self.request, quarantined=True):
+                self._hide_memory(one)
+        for one in _memories_from_source(self.writing, self.request, quarantined=True):
             self.writing.withdrawals.put_away(one)
             self.undo["quarantined"].append(one.id)
             self.hidden.append(one.id)
-        self._summaries()
-        self._bring_back()
-        self._facts()
-        self._texts()
+        self._rewrite_summaries()
+        self._restore_replaced()
+        self._withdraw_facts()
+        self._withdraw_session_texts()
 
     def _members_gone(self) -> dict[int, list[_Member]]:
-        """Return what came from there and was removed by rule, by the summaries that still quote it."""
+        """Return, by the summary that still quotes them, the withdrawn members that were removed by rule."""
         found: dict[int, list[_Member]] = {}
         for whole, number, note in self.writing.summary_members.removed():
             at = datetime.fromisoformat(note["created_at"])
-            here = _meets(self.request, note["came_from"], note["session_id"], note["author"], at)
+            here = _meets_request(self.request, note["came_from"], note["session_id"], note["author"], at)
             found.setdefault(whole, []).append(_Member(number, note, here=here))
         return found
 
-    def _wholes(self) -> list[Memory]:
+    def _merged_memories(self) -> list[Memory]:
+        """Return the merged memories of which something found is a part, or which are found themselves."""
         ids = {one.merged_into or one.id for one in self.found.values()}
         wholes = (self.writing.lookup.by_id(one) for one in sorted(ids))
         return [one for one in wholes if one is not None and self.writing.lookup.archived(one.id)]
 
-    def _rebuild(self, whole: Memory) -> None:
-        """Let a memory say only what is left of its parts; without any it goes with the others."""
+    def _rebuild_merged(self, whole: Memory) -> None:
+        """Rewrite a merged memory from its remaining parts; hide it too where none is left."""
         parts = self.writing.lookup.archived(whole.id)
         gone = [one for one in parts if one.id in self.found]
         rest = [one for one in parts if one.id not in self.found]
-        merged = merges.statements(whole, parts)
+        merged = merges.statements_of(whole, parts)
         if merged and gone:
             left = [one for one in merged if one.id not in self.found]
         elif not merged and whole.id in self.found:
@@ -119,22 +127,24 @@ class _Work:
         else:
             left = []
         if left:
-            self._write(whole, _draft_of(left), left)
+            self._rewrite_memory(whole, _rebuilt_draft(left), left)
         elif whole.id not in self.found and merged and gone:
-            self._hide(whole)
+            self._hide_memory(whole)
         for one in gone:
             self.writing.withdrawals.put_away(one)
             self.undo["parts"].append([one.id, one.merged_into])
             self.hidden.append(one.id)
 
-    def _write(self, whole: Memory, draft: Draft, members: Sequence[Memory], more: Sequence[Origin] = ()) -> None:
+    def _rewrite_memory(
+        self, whole: Memory, draft: Draft, members: Sequence[Memory], more: Sequence[Origin] = ()
+    ) -> None:
         """Write a memory anew, as the words of its members, and keep what it said where no answer shows it."""
         copy = self.writing.memories.archive(whole)
         kept = self.writing.lookup.by_id(copy)
         if kept is not None:
             self.writing.withdrawals.put_away(kept)
         self.undo["copies"].append([whole.id, copy])
-        one = prepare(self.app, clear(draft, OnSecret.REDACT), whole, self.made)
+        one = prepare_draft(self.app, clear(draft, OnSecret.REDACT), whole, self.made)
         if expired(whole, self.app.clock()) or whole.merged_into is not None:
             one = PreparedDraft(one.cleared, one.content_hash, ())
         entry = entry_for(self.app, one, whole, self.caller.user)
@@ -148,8 +158,8 @@ class _Work:
         self.writing.memories.update(whole, entry, "withdraw", revive=False, keep=False)
         self.rebuilt.append(whole.id)
 
-    def _summaries(self) -> None:
-        """Take what was found out of what sums it up; a summary of nothing else goes too."""
+    def _rewrite_summaries(self) -> None:
+        """Take the memories found out of the summaries of them; hide a summary of nothing else."""
         anew = filter(None, map(self.writing.lookup.by_id, self.rebuilt))
         numbers = {one.superseded_by for one in (*self.found.values(), *anew) if one.superseded_by}
         numbers |= {whole for whole, some in self.gone.items() if any(one.here for one in some)}
@@ -158,58 +168,59 @@ class _Work:
         found += [self.writing.lookup.by_key(session_key(one)) for one in sorted(sessions)]
         for whole in found:
             if whole is not None and whole.type in _MADE and whole.id not in self.found:
-                self._unquote(whole)
+                self._unquote_found(whole)
 
-    def _unquote(self, whole: Memory) -> None:
-        """Take out of a summary the lines that quote only what was found; each member that is left is quoted."""
+    def _unquote_found(self, whole: Memory) -> None:
+        """Take out of a summary the lines that quote only memories found; quote each remaining member."""
         first, *lines = whole.content.split("\n")
         gone = self.gone.get(whole.id, ())
         members = [one for one in self.writing.withdrawals.replaced_by([whole.id]) if one.deleted_at is None]
         if whole.type in OF_SESSION and whole.session_id:
             members = self.writing.withdrawals.from_origin(None, whole.session_id, None, (None, None))
-        bad = [quotable(one) for one in self.found.values()]
+        bad = [quotable_text(one) for one in self.found.values()]
         bad_lines = {line for one in gone if one.here for line in one.note["lines"]}
-        good = [quotable(one) for one in members]
+        good = [quotable_text(one) for one in members]
         good_lines = {line for one in gone if not one.here for line in one.note["lines"]}
 
         def stays(line: str) -> bool:
-            if line in good_lines or quotes(line, good):
+            if line in good_lines or quotes_any(line, good):
                 return True
-            return not line.startswith(IN_SHORT) and line not in bad_lines and not quotes(line, bad)
+            return not line.startswith(IN_SHORT) and line not in bad_lines and not quotes_any(line, bad)
 
         rest = [one for one in lines if stays(one)]
         rest = [one for one, after in zip(rest, [*rest[1:], ""], strict=False) if one[-1:] != ":" or after[:2] == "- "]
         fields = draft_of(whole).model_dump(exclude_unset=True, exclude={"abstract", "overview"})
         if whole.type in OF_SESSION:
             if not rest:
-                self._hide(whole)
+                self._hide_memory(whole)
             elif rest != lines:
                 del fields["trust"]  # it is that of all summaries of sessions, as far as its origin lets it
-                self._write(whole, Draft(**fields | {"content": "\n".join([first, *rest])}), members)
+                self._rewrite_memory(whole, Draft(**fields | {"content": "\n".join([first, *rest])}), members)
             return
         left = [one.note for one in gone if not one.here]
-        days = [*map(day, members), *(one["day"] for one in left)]
+        days = [*map(day_of, members), *(one["day"] for one in left)]
         if not days:
-            self._hide(whole)
+            self._hide_memory(whole)
             return
         category = whole.category if whole.category and _of_all(members, whole.category) else None
         fields |= kept_fields(members) if members else {}
-        fields |= labels([*(one.get("labels", {}) for one in left), *map(labels_of, members)])
+        fields |= merged_labels([*(one.get("labels", {}) for one in left), *map(labels_of, members)])
         fields["title"] = f"Summary of {len(days)} memories" + (f" about {category}" if category else "")
-        fields["content"] = "\n".join([heading(category, days), *_quoting(rest, members)])
-        self._write(whole, Draft(**fields), members, [Origin(**one) for one in left])
+        fields["content"] = "\n".join([heading(category, days), *_with_quotes(rest, members)])
+        self._rewrite_memory(whole, Draft(**fields), members, [Origin(**one) for one in left])
         for member in (one for one in gone if one.here):
             self.writing.summary_members.drop(whole.id, member.number)
             self.undo["members"].append([whole.id, member.note])
 
-    def _hide(self, one: Memory) -> None:
+    def _hide_memory(self, one: Memory) -> None:
+        """Hide a memory, and note in `undo` whether it was softly deleted before."""
         forgotten = one.deleted_at is not None
         if self.writing.withdrawals.withdraw(one.id, forgotten=forgotten):
             self.undo["forgotten" if forgotten else "hidden"].append(one.id)
             self.hidden.append(one.id)
 
-    def _bring_back(self) -> None:
-        """Let what gave way to something that is hidden now be current, or give way to what that gave way to."""
+    def _restore_replaced(self) -> None:
+        """Make memories that hidden ones replaced current again, or let them give way to what replaced those."""
         gone = set(self.hidden)
         for one in self.writing.withdrawals.replaced_by(gone):
             by, seen = one.superseded_by, set()
@@ -222,8 +233,8 @@ class _Work:
             if by is None and one.id not in gone:
                 self.current.append(one.id)
 
-    def _facts(self) -> None:
-        """Hide the facts that came from there, and let those that ended for one that is hidden now hold on.
+    def _withdraw_facts(self) -> None:
+        """Hide the facts that came from there; facts that a hidden fact had ended hold on.
 
         They hold until a fact that is left begins.
         """
@@ -238,23 +249,23 @@ class _Work:
             for old in self.writing.facts.ended_by(one):
                 if old.id not in gone:
                     self.undo["ends"].append([old.id, one.valid_from.isoformat()])
-                    self.writing.facts.set_end(old.id, self._end_after(one, gone))
+                    self.writing.facts.set_end(old.id, self._next_beginning(one, gone))
         for one in alone:
             self.writing.facts.withdraw(one)
             self.undo["facts"].append(one.id)
 
-    def _texts(self) -> None:
-        """Take out of the sessions what they keep of what came from there, or was made of it, and became no memory."""
+    def _withdraw_session_texts(self) -> None:
+        """Take out of the sessions the texts that came from there, or from a hidden memory, and became no memory."""
         rows = set()
         for one in self.writing.session_texts.noted():
             came_from = str((one.draft or {}).get("came_from") or "")
-            if _meets(self.request, came_from, one.session_id, one.owner.removeprefix("user:"), one.at):
+            if _meets_request(self.request, came_from, one.session_id, one.owner.removeprefix("user:"), one.at):
                 self.undo["texts"].append([one.session, one.number, one.summary, one.draft])
                 self.writing.session_texts.write(one.session, one.number, "", None)
                 rows.add(one.session)
         self.writing.session_texts.forget_words(self.hidden, rows)
 
-    def _end_after(self, one: Fact, gone: Mapping[int, Fact]) -> datetime | None:
+    def _next_beginning(self, one: Fact, gone: Mapping[int, Fact]) -> datetime | None:
         """Return when the first fact that is left begins, of those that follow one that is hidden."""
         while one.valid_to is not None:
             later = self.writing.facts.about(one.subject, one.predicate, one.valid_to)
@@ -280,7 +291,7 @@ def withdraw(app: App, request: Withdraw, caller: Caller, *, request_id: str = "
 
     def write(made: Embeddings) -> Withdrawn:
         with app.records.importing(spaces, caller.user, levels, dry=not request.apply) as writings:
-            works = [_Work(app, one, caller, made, request, _found(one, request)) for one in writings.values()]
+            works = [_Work(app, one, caller, made, request, _found_memories(one, request)) for one in writings.values()]
             numbers = []
             for one in works:
                 one.run()
@@ -290,11 +301,11 @@ def withdraw(app: App, request: Withdraw, caller: Caller, *, request_id: str = "
             nearest: tuple[str, ...] = ()
             if request.source is not None and not any(one.undo[name] for one in works for name in one.undo):
                 places = [place for work in works for place in work.writing.withdrawals.sources()]
-                nearest = _nearest(request.source, places)
-            return replace(_answer(works, numbers, applied=request.apply), nearest=nearest)
+                nearest = _similar_sources(request.source, places)
+            return replace(_withdrawn_answer(works, numbers, applied=request.apply), nearest=nearest)
 
     answer = with_embeddings(app, write)
-    _refresh(app)
+    _refresh_indexes(app)
     return answer
 
 
@@ -313,29 +324,31 @@ def undo_withdrawal(app: App, request: UndoWithdrawal, caller: Caller, *, reques
                 undo = writing.withdrawals.undo_of(number) if number else None
                 if undo is not None and number:
                     if (back := undo.get(_BACK)) is None:
-                        back = _undone(app, writing, undo, caller, made)
+                        back = _undo_in_namespace(app, writing, undo, caller, made)
                         writing.withdrawals.note_undone(number, {name: [] for name in undo} | {_BACK: back})
                     hidden, rebuilt = map(tuple, back)
                     return Withdrawn(request.id, True, hidden, rebuilt, (), undone=True)
         raise NotFound(f"Withdrawal {request.id} not found.")
 
     answer = with_embeddings(app, write)
-    _refresh(app)
+    _refresh_indexes(app)
     return answer
 
 
-def _found(writing: Writing, request: Withdraw) -> dict[int, Memory]:
-    return {one.id: one for one in _from_there(writing, request)}
+def _found_memories(writing: Writing, request: Withdraw) -> dict[int, Memory]:
+    """Return, by id, the memories of the namespace that came from the source of the request."""
+    return {one.id: one for one in _memories_from_source(writing, request)}
 
 
-def _from_there(writing: Writing, request: Withdraw, *, quarantined: bool = False) -> list[Memory]:
+def _memories_from_source(writing: Writing, request: Withdraw, *, quarantined: bool = False) -> list[Memory]:
+    """Return the memories of the namespace that meet the request, or those in quarantine that do."""
     times, source = (request.since, request.until), request.source
     named = (source, request.session_id, request.author, times)
     found = writing.withdrawals.from_origin(*named, quarantined=quarantined, forgotten=True)
     return [one for one in found if source is None or is_from(one.came_from or "", source)]
 
 
-def _meets(request: Withdraw, came_from: str, session_id: str | None, author: str, at: datetime) -> bool:
+def _meets_request(request: Withdraw, came_from: str, session_id: str | None, author: str, at: datetime) -> bool:
     """Say whether something that is no memory meets all that the request names."""
     return (
         (request.source is None or is_from(came_from, request.source))
@@ -346,8 +359,8 @@ def _meets(request: Withdraw, came_from: str, session_id: str | None, author: st
     )
 
 
-def _nearest(source: str, places: Iterable[str]) -> tuple[str, ...]:
-    """Return the sources whose names are most like one that nothing came from, the most alike first."""
+def _similar_sources(source: str, places: Iterable[str]) -> tuple[str, ...]:
+    """Return the known sources whose names are most like `source`, the most alike first."""
     named = process.extract(source, list(dict.fromkeys(places)), scorer=fuzz.WRatio, limit=_MOST_NEAREST)
     return tuple(one_line(place) for place, *_ in named)
 
@@ -363,16 +376,16 @@ def is_from(came_from: str, source: str) -> bool:
     return came_from == source
 
 
-def _undone(
+def _undo_in_namespace(
     app: App, writing: Writing, undo: dict[str, list[Any]], caller: Caller, made: Embeddings
 ) -> tuple[list[int], list[int]]:
-    """Write everything back as the withdrawal found it; return what is in sight again, and what has its old text."""
+    """Restore what the withdrawal hid; return the ids in sight again, and the ids that have their old text again."""
     rebuilt, hidden = [], []
     for whole_id, copy_id in undo["copies"]:
         whole, copy = writing.lookup.by_id(whole_id), writing.lookup.by_id(copy_id)
         if whole is None or copy is None:
             continue
-        one = prepare(app, clear(draft_of(copy), OnSecret.REDACT), whole, made)
+        one = prepare_draft(app, clear(draft_of(copy), OnSecret.REDACT), whole, made)
         if expired(whole, app.clock()) or whole.merged_into is not None:
             one = PreparedDraft(one.cleared, one.content_hash, ())
         entry = entry_for(app, one, whole, caller.user)
@@ -387,7 +400,7 @@ def _undone(
             writing.withdrawals.set_part_of(one_part, whole_id)
     for memory_id in undo["hidden"]:
         if (old := writing.lookup.by_id(memory_id)) is not None and old.deleted_at is not None:
-            back = prepare(app, clear(draft_of(old), OnSecret.REDACT), old, made)
+            back = prepare_draft(app, clear(draft_of(old), OnSecret.REDACT), old, made)
             entry = replace(entry_for(app, back, old, caller.user), expires_at=old.expires_at)
             writing.memories.update(old, entry, "restore", keep=False)
             if old.superseded_by is not None:
@@ -412,19 +425,20 @@ def _undone(
     return hidden, rebuilt
 
 
-def _draft_of(members: Sequence[Memory]) -> Draft:
+def _rebuilt_draft(members: Sequence[Memory]) -> Draft:
     """Return the draft that says what is left of a memory, with every field of theirs and none of another's."""
     first = members[0]
     names = MemoryFields.model_fields.keys() - {"key", "ttl_days", "scope"}
     fields: dict[str, Any] = {name: getattr(first, name) for name in names}
     if len(members) > 1:
-        joined = merges.joined(members)
+        joined = merges.joined_draft(members)
         fields |= {name: getattr(joined, name) for name in (*merges.LABELS, "content", "confidence")}
         fields |= {"abstract": "", "overview": ""}
     return Draft(scope=first.scope, **fields)
 
 
-def _answer(works: Iterable[_Work], numbers: Sequence[int], *, applied: bool) -> Withdrawn:
+def _withdrawn_answer(works: Iterable[_Work], numbers: Sequence[int], *, applied: bool) -> Withdrawn:
+    """Return the answer that lists what the withdrawal changed in all namespaces, with its `numbers` where applied."""
     every = list(works)
     origins = dict.fromkeys(one.origin for work in every for one in work.found.values())
     return Withdrawn(
@@ -437,20 +451,21 @@ def _answer(works: Iterable[_Work], numbers: Sequence[int], *, applied: bool) ->
     )
 
 
-def _refresh(app: App) -> None:
+def _refresh_indexes(app: App) -> None:
+    """Bring the vector index, the text index and the journal file up to date in the background."""
     app.records.request_sync()
     app.run_later(app.vectors.sync)
     app.run_later(app.text.purge_deleted)
 
 
-def _quoting(lines: Sequence[str], members: Sequence[Memory]) -> list[str]:
-    """Return the lines of a summary with one for each member that none of them quotes, in the order of the members."""
+def _with_quotes(lines: Sequence[str], members: Sequence[Memory]) -> list[str]:
+    """Return the lines of a summary plus a line for each member that no line quotes, in the order of the members."""
     found = list(lines)
     for number, member in enumerate(members):
-        if not any(quotes(line, [quotable(member)]) for line in found):
-            later = [quotable(one) for one in members[number + 1 :]]
-            place = next((at for at, line in enumerate(found) if quotes(line, later)), len(found))
-            found.insert(place, f"- {beginning(member)}")
+        if not any(quotes_any(line, [quotable_text(member)]) for line in found):
+            later = [quotable_text(one) for one in members[number + 1 :]]
+            place = next((at for at, line in enumerate(found) if quotes_any(line, later)), len(found))
+            found.insert(place, f"- {first_words(member)}")
     return found
 
 

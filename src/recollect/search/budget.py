@@ -29,8 +29,8 @@ _WORD: Final = 20  # letters; what has more is no word
 _PIECE: Final = re.compile(r"[A-Za-z0-9]+|\S")
 
 
-def within(whole: Recalled, max_tokens: int, count: Count) -> Recalled:
-    """Return `whole` as far as its printed answer has at most `max_tokens`.
+def recalled_within(whole: Recalled, max_tokens: int, count: Count) -> Recalled:
+    """Return `whole` cut so far that its printed answer has at most `max_tokens`.
 
     Matches get their index lines, best first, which leave a fifth of the room; then the hits get their details, best
     first, each at the deepest layer that fits; what is left goes to the lines of further matches. A hit that does not
@@ -45,20 +45,23 @@ def within(whole: Recalled, max_tokens: int, count: Count) -> Recalled:
     room = _Room(max_tokens - count(printed(cut((), (), ()).public())), count)
     reserve = room.left // 2
     notes = [note for note in whole.notes if room.take({"notes": [note]}, reserve)]
-    lines = _listed(matches, room, room.left // _DETAILS)
+    lines = _lines_that_fit(matches, room, room.left // _DETAILS)
     listed = {line.id: line.abstract for line in lines}
-    shown = (_deepest(hit, listed[hit.memory.id], room) for hit in whole.hits if hit.memory.id in listed)
+    shown = (
+        _deepest_layer_that_fits(hit, listed[hit.memory.id], room) for hit in whole.hits if hit.memory.id in listed
+    )
     hits = [hit for hit in shown if hit]
-    lines += _listed(matches[len(lines) :], room, 0)
+    lines += _lines_that_fit(matches[len(lines) :], room, 0)
     while count(printed((answer := cut(lines, hits, notes)).public())) > max_tokens and (hits or lines or notes):
         (hits or lines or notes).pop()  # a tokenizer may find more tokens in the whole than in its pieces
     return answer
 
 
 def page_within(page: CompactRecalled, max_tokens: int, count: Count) -> CompactRecalled:
-    """Return as many of the page's hits, from its first on, as `max_tokens` hold when it is printed.
+    """Return the page with as many of its first hits as fit into `max_tokens` when it is printed.
 
-    The first is shown whatever its length: without its labels where those leave no room, and its text shortened.
+    The first hit is shown whatever its length: where its labels leave no room, without them and with its text
+    shortened.
     """
 
     def cost(hits: Sequence[Hit]) -> int:
@@ -87,16 +90,16 @@ def page_within(page: CompactRecalled, max_tokens: int, count: Count) -> Compact
 
 def estimate(text: str) -> int:
     """Return about how many tokens `text` has, on the safe side, where no tokenizer is at hand."""
-    return sum(map(_most, _PIECE.findall(text)))
+    return sum(map(_most_tokens, _PIECE.findall(text)))
 
 
 def printed(body: Any) -> str:
-    """Return a JSON value as an answer with a budget prints it: on one line, without a space too many."""
+    """Return a JSON value as text on one line, without spaces between its parts: so answers with a budget print it."""
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
-def _most(piece: str) -> int:
-    """Return what a tokenizer may make of a word, a number or a mark: letters mostly go by two or more."""
+def _most_tokens(piece: str) -> int:
+    """Return the most tokens that a tokenizer makes of a word, a number or a mark: letters mostly go two to a token."""
     usual = piece.isascii() and piece.isalpha() and len(piece) <= _WORD
     return (len(piece) + 1) // 2 if usual else len(piece.encode())
 
@@ -122,14 +125,14 @@ class _Room:
         return True
 
 
-def _listed(matches: Sequence[IndexLine], room: _Room, reserve: int) -> list[IndexLine]:
-    """Return the lines that fit without the reserve, up to the first that does not: who is listed is no worse."""
-    brief = (_brief(line, room.count) for line in matches)
+def _lines_that_fit(matches: Sequence[IndexLine], room: _Room, reserve: int) -> list[IndexLine]:
+    """Return the first lines that leave the `reserve` of the room untouched, up to the first that does not."""
+    brief = (_with_short_abstract(line, room.count) for line in matches)
     return list(takewhile(lambda line: room.take(line.text, reserve), brief))
 
 
-def _brief(line: IndexLine, count: Count) -> IndexLine:
-    """Return the line with an abstract of at most 24 tokens, so that none takes the room of many."""
+def _with_short_abstract(line: IndexLine, count: Count) -> IndexLine:
+    """Return the line with an abstract of at most 24 tokens, so that no line takes the room of many."""
     abstract, columns = line.abstract, 2 * len(line.abstract)
     while (used := count(abstract)) > _LINE and columns > 1:
         columns = columns * _LINE // used
@@ -137,8 +140,8 @@ def _brief(line: IndexLine, count: Count) -> IndexLine:
     return replace(line, abstract=abstract)
 
 
-def _deepest(hit: Hit, line: str, room: _Room) -> Hit | None:
-    """Return the hit at the deepest layer that fits, unless that would say again what its `line` in the index says."""
+def _deepest_layer_that_fits(hit: Hit, line: str, room: _Room) -> Hit | None:
+    """Return the hit at its deepest layer that fits; None where none fits or it would only repeat its index `line`."""
     known = {"", line}
     for layer in _DEEPEST_FIRST:
         shown = replace(hit, layer=layer)

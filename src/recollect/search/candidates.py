@@ -111,8 +111,8 @@ class Found:
 
 
 @contextmanager
-def reading(app: App, query: Query, caller: Caller) -> Iterator[View]:
-    """Yield what may be seen, in one transaction that goes before documents.
+def snapshot_for(app: App, query: Query, caller: Caller) -> Iterator[View]:
+    """Yield the view of the caller in one read transaction, while the model embeds queries before documents.
 
     Where no memory holds the words of the query, wait a moment for the model and the few memories that wait for it;
     a transaction that began before would not see what is embedded meanwhile.
@@ -143,18 +143,18 @@ def search(app: App, query: ParsedQuery, view: View, limit: int, *, newest: bool
     What could not be searched is said in the notes; it is never an error.
     """
     terms, pool = search_terms(app, query, view), Pool(app, view)
-    bm25 = _by_words(app, terms, view)
-    substrings = _substrings(app, terms, view, _CORE)
-    text, embedding, note = _embedded(app, query, terms, list(bm25)[:_CORE], view)
-    near = app.vectors.nearest(embedding.vector, view, _CORE, partial(pool.seen, bm25)) if embedding else {}
+    bm25 = _best_by_words(app, terms, view)
+    substrings = _substring_shares(app, terms, view, _CORE)
+    text, embedding, note = _embed_query(app, query, terms, list(bm25)[:_CORE], view)
+    near = app.vectors.nearest(embedding.vector, view, _CORE, partial(pool.nearest_visible, bm25)) if embedding else {}
     words = pool.first(list(bm25), _CORE)
     if len(words) < _CORE and len(bm25) == _DEEP:  # most of what holds the words is hidden
         bm25 = app.text.search(terms.terms, view, _DEEP)
         words = pool.first(list(bm25), _CORE)
-    scores = _scores(bm25, near, dict.fromkeys([*words, *near, *substrings]))
+    scores = _rough_scores(bm25, near, dict.fromkeys([*words, *near, *substrings]))
     if newest and len(scores) < FIRST:
         scores = dict.fromkeys(app.records.newest(view, _CORE), 0.0) | scores
-    further = _further(app, pool, scores, bm25, embedding, limit, newest=newest) if limit > FIRST else []
+    further = _further_ids(app, pool, scores, bm25, embedding, limit, newest=newest) if limit > FIRST else []
     pool.read(scores, further)
     if len(scores) >= _CORE and 2 * pool.unapproved(scores) > len(scores):
         told = view.model_copy(update={"told": True})  # of which what comes from outside may have crowded out some
@@ -173,7 +173,7 @@ def search(app: App, query: ParsedQuery, view: View, limit: int, *, newest: bool
         rows=pool.rows,
         neighbours=neighbours,
         core=core,
-        notes=tuple(filter(None, (_corrected(terms), note))),
+        notes=tuple(filter(None, (_note_on_spellings(terms), note))),
     )
 
 
@@ -187,27 +187,27 @@ class Pool:
         self._far: set[int] = set()
 
     def first(self, ids: Sequence[int], limit: int, far: Collection[int] = ()) -> list[int]:
-        """Return the first of these memories that the view may see, at most `limit`; read on until there are enough."""
+        """Return the first `limit` of these memories that the view may see; read more rows until there are enough."""
         found: list[int] = []
         start, step = 0, limit
         while len(found) < limit and start < len(ids):
             some = ids[start : start + step]
-            self._read(some, far)
+            self._read_rows(some, far)
             read = self.rows.ids
             found += [one for one in some if one in read]
             start, step = start + step, 2 * step
         return found[:limit]
 
-    def seen(self, bm25: Mapping[int, float], near: Mapping[int, float]) -> frozenset[int]:
-        """Return the nearest that the view may see; what is best by words is read along with them."""
+    def nearest_visible(self, bm25: Mapping[int, float], near: Mapping[int, float]) -> frozenset[int]:
+        """Return the memories of `near` that the view may see; read the rows of the best of `bm25` with them."""
         words, nearest = list(bm25)[:_CORE], list(near)
-        best = _best(_scores(bm25, near, dict.fromkeys([*words, *nearest[:_CORE]])), _EXPANDED)
-        self._read([*words, *nearest[:_CORE]], best)
+        best = _best_ids(_rough_scores(bm25, near, dict.fromkeys([*words, *nearest[:_CORE]])), _EXPANDED)
+        self._read_rows([*words, *nearest[:_CORE]], best)
         return frozenset(self.first(nearest, _CORE))
 
     def read(self, scores: Mapping[int, float], further: Sequence[int]) -> None:
         """Read what was found, and all that `with_neighbours` looks at."""
-        self._read([*scores, *further], _best(scores, _EXPANDED))
+        self._read_rows([*scores, *further], _best_ids(scores, _EXPANDED))
 
     def with_neighbours(
         self, scores: Mapping[int, float], further: Sequence[int]
@@ -216,7 +216,7 @@ class Pool:
 
         Return also which of these depend on `scores` alone. Other rows go for good, so this is the last that is asked.
         """
-        best = _best(scores, _EXPANDED)
+        best = _best_ids(scores, _EXPANDED)
         neighbours = self.rows.neighbours([*scores, *further])
         beside = [two for one in best if one in neighbours for two in neighbours[one] if two not in scores]
         neighbours |= self.rows.neighbours(beside)
@@ -234,8 +234,8 @@ class Pool:
         read = self.rows.ids
         return len(self.rows.unapproved([one for one in ids if one in read]))
 
-    def _read(self, ids: Collection[int], far: Collection[int]) -> None:
-        """Read what was not asked for yet, with what stands two places from the `far`."""
+    def _read_rows(self, ids: Collection[int], far: Collection[int]) -> None:
+        """Read the missing rows, and those up to two places from the `far` memories in their sessions."""
         new = {one: None for one in ids if one not in self._asked} | {one: None for one in far if one not in self._far}
         if new:
             self._app.records.read_candidates(self.rows, new, far)
@@ -243,22 +243,22 @@ class Pool:
             self._far |= {*far}
 
 
-def _by_words(app: App, terms: SearchTerms, view: View) -> dict[int, float]:
-    """Return the bm25 of what holds the words best; few of many pass a filter, so those are looked for."""
+def _best_by_words(app: App, terms: SearchTerms, view: View) -> dict[int, float]:
+    """Return, by memory id, the best bm25 for the words; with filters, only of memories that pass them."""
     if not terms.terms:
         return {}
     return (app.text.search if view.filtered else app.text.ranked)(terms.terms, view, _DEEP)
 
 
-def _scores(bm25: Mapping[int, float], near: Mapping[int, float], ids: Iterable[int]) -> dict[int, float]:
-    """Return how promising each memory is by its words and its nearness."""
+def _rough_scores(bm25: Mapping[int, float], near: Mapping[int, float], ids: Iterable[int]) -> dict[int, float]:
+    """Return, by memory id, its bm25 (0–1) plus its cosine: how promising it is before the fusion judges it."""
     known = list(ids)
     words = np.array(list(map(bm25.get, known, repeat(0.0))))
     cosines = np.array(list(map(near.get, known, repeat(min(near.values(), default=0.0)))))
     return dict(zip(known, (saturated(words) + np.maximum(cosines, 0.0)).tolist(), strict=True))
 
 
-def _further(
+def _further_ids(
     app: App,
     pool: Pool,
     scores: Mapping[int, float],
@@ -268,7 +268,7 @@ def _further(
     *,
     newest: bool,
 ) -> list[int]:
-    """Return what a limit above `FIRST` asks for besides, by a query of its own: an approximate index varies."""
+    """Return more ids for a limit above `FIRST`, from a query of their own: an approximate index varies."""
     fetch = limit * _OVERFETCH
     near = app.vectors.nearest(embedding.vector, pool.view, fetch) if embedding else {}
     found = [one for one in dict.fromkeys([*pool.first(list(bm25), fetch), *near]) if one not in scores]
@@ -299,8 +299,8 @@ def search_terms(app: App, query: ParsedQuery, view: View) -> SearchTerms:
     sure = [word for word in rare if word in uses or not is_dense(word)]
     telling = [word for word in sure if size < _LARGE or uses.get(word, 0) <= _COMMON * size]
     # Vectors rank what all share.
-    telling = telling or (rare if size < _LARGE or _unsearchable(app, query, patient=True) else [])
-    telling = _affordable(telling, uses)[:_MOST_TERMS]
+    telling = telling or (rare if size < _LARGE or _why_unsearchable(app, query, patient=True) else [])
+    telling = _rarest_words(telling, uses)[:_MOST_TERMS]
     weights: dict[str, float] = {}
     for word in rare:
         weight = rarity(uses.get(word, 0), size) * certainty(word, word in uses)
@@ -313,7 +313,8 @@ def search_terms(app: App, query: ParsedQuery, view: View) -> SearchTerms:
     terms += [one for expansion in (*shortened, *expanded) for one in expansion.spellings]
     partial = [one for one in compounds if not uses.keys() >= set(one.words)]
     partial += [Phrase(word, (word,)) for word in unknown if not word.isascii()]
-    corrections = [(one.written, one.spellings[0]) for one in expanded]
+    corrections = [(expansion.written, expansion.spellings[0]) for expansion in expanded]
+    certain = [(written, meant) for written, meant in corrections if meant.weight >= _SURE]
     return SearchTerms(
         terms=tuple(dict.fromkeys(terms)),
         weights=weights,
@@ -323,32 +324,31 @@ def search_terms(app: App, query: ParsedQuery, view: View) -> SearchTerms:
         spellings={word: one.spellings for one in reversed((*shortened, *expanded)) for word in one.words},
         size=size,
         partial=tuple({one.text: one for one in partial}.values()),
-        corrections=tuple(
-            (written, meant.text) for written, meant in corrections if meant.weight >= _SURE and _seen(app, meant, view)
-        ),
+        corrections=tuple((written, meant.text) for written, meant in certain if _is_term_visible(app, meant, view)),
     )
 
 
-def _affordable(telling: Sequence[str], uses: Mapping[str, int]) -> list[str]:
-    """Return the rarest of the words, as many as one search may cost: bm25 looks at each memory that holds one."""
+def _rarest_words(telling: Sequence[str], uses: Mapping[str, int]) -> list[str]:
+    """Return the rarest of the words, as many as one search may cost: bm25 looks at each memory that holds a word."""
     costs = list(accumulate(uses.get(word, 0) for word in telling))
     return list(telling[: max(sum(cost <= _MOST_RANKED for cost in costs), _FEWEST)])
 
 
-def _seen(app: App, term: Term, view: View) -> bool:
-    """Say whether the caller may see a memory with the term: no spelling tells of what is hidden or expired."""
+def _is_term_visible(app: App, term: Term, view: View) -> bool:
+    """Say whether the caller may see a memory with the term: no spelling tells of hidden or expired memories."""
     unfiltered = View(
         namespaces=view.namespaces, now=view.now, sensitivities=view.sensitivities, superseded=view.superseded
     )
     return bool(app.text.search([Term(term.text)], unfiltered, 1))
 
 
-def _best(scores: Mapping[int, float], most: int) -> list[int]:
+def _best_ids(scores: Mapping[int, float], most: int) -> list[int]:
+    """Return the ids of the `most` highest scores, the highest first."""
     return sorted(sorted(scores), key=scores.__getitem__, reverse=True)[:most]
 
 
-def _substrings(app: App, terms: SearchTerms, view: View, limit: int) -> dict[int, float]:
-    """Find what may be a part of something longer; return for each memory the share of the query found so."""
+def _substring_shares(app: App, terms: SearchTerms, view: View, limit: int) -> dict[int, float]:
+    """Return, by memory id, the share (0–1) of the query that the memory holds as a part of something longer."""
     found: dict[int, float] = {}
     for phrase in terms.partial:
         share = sum(terms.weights.get(stem(word), 0.0) for word in phrase.words) / terms.total
@@ -357,12 +357,13 @@ def _substrings(app: App, terms: SearchTerms, view: View, limit: int) -> dict[in
     return found
 
 
-def _corrected(terms: SearchTerms) -> str:
+def _note_on_spellings(terms: SearchTerms) -> str:
+    """Return the note that names the corrected spellings, an empty string where nothing was corrected."""
     spelt = ", ".join(f'"{meant}" (spelling of "{written}")' for written, meant in terms.corrections)
     return f"Also searched for {spelt}." if spelt else ""
 
 
-def _embedded(
+def _embed_query(
     app: App, query: ParsedQuery, terms: SearchTerms, best: Sequence[int], view: View
 ) -> tuple[str, TokenEmbeddings | None, str]:
     """Embed the query with its spelling corrected and without the names of speakers, which would drown its topic.
@@ -371,7 +372,7 @@ def _embedded(
     """
     if not terms.weights:  # punctuation alone asks for nothing
         return query.text, None, ""
-    if why := _unsearchable(app, query) or _unanswered(app, view):
+    if why := _why_unsearchable(app, query) or _why_not_scanned(app, view):
         return query.text, None, f"Vector search skipped: {why}"
     texts = app.records.contents(best, view) if query.name_words and best else {}
     transcripts = [texts[one] for one in best if one in texts][:_TRANSCRIPTS]  # of the best some may be hidden
@@ -387,13 +388,13 @@ def _embedded(
     return text, embedding, "Some memories have no embeddings yet." if waiting else ""
 
 
-def _unanswered(app: App, view: View) -> str:
-    """Return why vectors that could be searched are not: too many to look at each while their index is away."""
+def _why_not_scanned(app: App, view: View) -> str:
+    """Return the note that there are too many vectors for a full scan while their index is away."""
     away = app.vectors.state == "away" and app.text.size(view) > SCANNED_AWAY
     return "the vector index does not answer." if away else ""
 
 
-def _unsearchable(app: App, query: ParsedQuery, *, patient: bool = False) -> str:
+def _why_unsearchable(app: App, query: ParsedQuery, *, patient: bool = False) -> str:
     """Return why the vectors cannot be searched, an empty string where they can; wait for a model where `patient`."""
     if not (wait_for_model(app) if patient else app.embedder.ready):
         return app.embedder.failure or "the embedding model is still loading."

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 
 
 @lru_cache(maxsize=2)
-def of_query(today: date) -> DateDataParser:
-    """Return what reads the expressions of a query as days that have been."""
+def query_date_parser(today: date) -> DateDataParser:
+    """Return the parser of date expressions in a query, which are taken for days in the past."""
     from dateparser.date import DateDataParser
 
     base = datetime.combine(today, time(hour=12))
@@ -21,8 +21,8 @@ def of_query(today: date) -> DateDataParser:
     )
 
 
-def of_typed(now: datetime, *, ahead: bool) -> DateDataParser:
-    """Return what reads words that somebody types as a moment, to come if `ahead`, by a clock without a zone."""
+def typed_date_parser(now: datetime, *, ahead: bool) -> DateDataParser:
+    """Return the parser of typed dates, by a clock without a zone; with `ahead` they are taken for days to come."""
     from dateparser.date import DateDataParser
 
     side = "future" if ahead else "past"
@@ -31,7 +31,7 @@ def of_typed(now: datetime, *, ahead: bool) -> DateDataParser:
 
 
 def order_of(locale: str) -> str:
-    """Return the order of a locale such as `en-GB`: `DMY`, `MDY`, `YMD`; an empty text for one that is not known."""
+    """Return the order of day, month and year in a locale such as `en-GB`: `DMY`, `MDY`, `YMD`; empty if unknown."""
     from dateparser.languages.loader import default_loader
 
     try:

@@ -36,13 +36,14 @@ def ranking_of(app: App, query: Query, view: View) -> Ranking:
     least = least_score(query, view) - _ROUNDING
     every = ordered(app, query, view, candidates, matches, least)
     ranked = [one for one in every if one.score >= least]
-    hits = _hits(app, view, candidates, ranked[: query.limit])
+    hits = _make_hits(app, view, candidates, ranked[: query.limit])
     irrelevant = [one for one in every[:1] if not hits and one.match < app.embedder.card.floor]
-    nearest = next(iter(_hits(app, view, candidates, irrelevant)), None) if irrelevant else None
+    nearest = next(iter(_make_hits(app, view, candidates, irrelevant)), None) if irrelevant else None
     return Ranking(hits, ranked, (*candidates.found.notes, *notes), candidates, nearest)
 
 
-def _hits(app: App, view: View, candidates: Candidates, best: Sequence[Ranked]) -> tuple[Hit, ...]:
+def _make_hits(app: App, view: View, candidates: Candidates, best: Sequence[Ranked]) -> tuple[Hit, ...]:
+    """Return a hit for each of the best memories that `view` may see, with its score explained part by part."""
     memories = app.records.load([one.id for one in best], view)
     return tuple(
         Hit(

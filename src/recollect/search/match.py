@@ -24,7 +24,7 @@ _BESIDE: Final = 0.08  # of the best match: what is worse beside it does not ans
 
 
 def matches_of(app: App, query: str, view: View, candidates: Candidates) -> tuple[dict[int, float], tuple[str, ...]]:
-    """Return the matches (0–1) of the candidates that are found for any limit, and a note where none was reranked."""
+    """Return the matches (0–1) of the candidates that any limit would find, and a note where none was reranked."""
     core = [place for place, one in enumerate(candidates.ids) if one in candidates.found.core]
     columns = candidates.columns if len(core) == len(candidates.ids) else candidates.columns.at(core)
     found = app.fusion.matches(columns, candidates.query).tolist()
@@ -33,13 +33,13 @@ def matches_of(app: App, query: str, view: View, candidates: Candidates) -> tupl
 
 
 def all_matches(app: App, candidates: Candidates, known: Mapping[int, float]) -> dict[int, float]:
-    """Return the matches (0–1) of all candidates; those that are known stay."""
+    """Return the matches (0–1) of all candidates; the `known` matches stay as they are."""
     found = app.fusion.matches(candidates.columns, candidates.query).tolist()
     return {**dict(zip(candidates.ids, found, strict=True)), **known}
 
 
 def least_match(floor: float, best: float) -> float:
-    """Return the match from which on a memory answers: none does unless the `best` reaches the model's floor."""
+    """Return the lowest match with which a memory answers: none does unless the `best` reaches the model's floor."""
     return best * _BESIDE if best >= floor else floor
 
 

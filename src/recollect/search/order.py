@@ -64,50 +64,50 @@ def ordered(
     that is ordered by its scores takes no step but that.
     """
     steps = (score_alone,) if query.profile in BY_SCORE else steps
-    evidence = _evidence(app, query, view, candidates, matches, all_shown=least <= 0.0)
-    order = _taken([step for step in steps if step not in BY_RELATION], evidence, _of_ids(evidence, matches))
-    evidence = replace(evidence, relations=_relations(app, query, view, evidence, order))
-    order = _taken([step for step in steps if step in BY_RELATION], evidence, order)
-    ranked = _ranked(evidence, order)
+    evidence = _gather_evidence(app, query, view, candidates, matches, all_shown=least <= 0.0)
+    order = _take_steps([step for step in steps if step not in BY_RELATION], evidence, _order_of_ids(evidence, matches))
+    evidence = replace(evidence, relations=_relations_of_best(app, query, view, evidence, order))
+    order = _take_steps([step for step in steps if step in BY_RELATION], evidence, order)
+    ranked = _ranked_candidates(evidence, order)
     first = [one for one in ranked[:FIRST] if one.score >= least]
     if len(matches) == len(candidates.ids) or len(first) < min(FIRST, len(ranked)):
         return ranked  # where not all of the first answer, nothing behind them does
     every = all_matches(app, candidates, matches)
     known = np.array([every[one] for one in candidates.ids])
-    scores = _scores(app, query, view, candidates, known, evidence.least, evidence.fits)
+    scores = _score_candidates(app, query, view, candidates, known, evidence.least, evidence.fits)
     further = replace(evidence, matches=known, scores=scores)
-    rest = _of_ids(further, every.keys() - {one.id for one in first})
-    return first + _ranked(further, _taken(steps, further, rest))
+    rest = _order_of_ids(further, every.keys() - {one.id for one in first})
+    return first + _ranked_candidates(further, _take_steps(steps, further, rest))
 
 
-def _taken(steps: Iterable[Step], evidence: Evidence, order: Order) -> Order:
-    """Return an order after these steps."""
+def _take_steps(steps: Iterable[Step], evidence: Evidence, order: Order) -> Order:
+    """Return the order that these steps, taken one after another, make of `order`."""
     return reduce(lambda taken, step: step(evidence, taken), steps, order)
 
 
-def _of_ids(evidence: Evidence, ids: Collection[int]) -> Order:
-    """Return an order of some candidates, by their ids."""
+def _order_of_ids(evidence: Evidence, ids: Collection[int]) -> Order:
+    """Return an order of the candidates with these ids."""
     places = evidence.candidates.places
     return Order(np.array([places[one] for one in sorted(ids)], dtype=np.intp), evidence.matches)
 
 
-def _ids(evidence: Evidence, order: Order) -> list[int]:
-    """Return the ids of an order."""
+def _ids_in_order(evidence: Evidence, order: Order) -> list[int]:
+    """Return the memory ids of the candidates in an order."""
     return [evidence.candidates.ids[place] for place in order.places.tolist()]
 
 
-def _relations(app: App, query: Query, view: View, evidence: Evidence, order: Order) -> Relations:
+def _relations_of_best(app: App, query: Query, view: View, evidence: Evidence, order: Order) -> Relations:
     """Return the relations of the best of an order by match."""
-    ids = _ids(evidence, order)
+    ids = _ids_in_order(evidence, order)
     matches, answers = evidence.matches[order.places].tolist(), evidence.answers[order.places].tolist()
     answering = {one: match for one, match, answer in zip(ids, matches, answers, strict=True) if answer}
     found = relations(app, query.query, evidence.candidates, ids, answering)
     return replace(found, summaries={}) if view.superseded else found
 
 
-def _ranked(evidence: Evidence, order: Order) -> list[Ranked]:
-    """Return the candidates of an order as they are ranked."""
-    ids, known = _ids(evidence, order), evidence.relations
+def _ranked_candidates(evidence: Evidence, order: Order) -> list[Ranked]:
+    """Return the candidates in this order, each with its score and relations."""
+    ids, known = _ids_in_order(evidence, order), evidence.relations
     contradicted = known.contradicted(ids)
     scores, places = evidence.scores, order.places
     rows = zip(ids, evidence.matches[places].tolist(), scores.totals[places].tolist(), places.tolist(), strict=True)
@@ -117,33 +117,33 @@ def _ranked(evidence: Evidence, order: Order) -> list[Ranked]:
     ]
 
 
-def _evidence(
+def _gather_evidence(
     app: App, query: Query, view: View, candidates: Candidates, matches: Mapping[int, float], *, all_shown: bool
 ) -> Evidence:
-    """Return what the steps know of the candidates with these matches."""
+    """Return what the steps need to know of the candidates with these matches."""
     known = np.array([matches.get(one, np.nan) for one in candidates.ids])
-    fits = _fits(query, view, candidates)
-    least = _least(app.embedder.card.floor, candidates, known)
+    fits = _fits_to_period(query, view, candidates)
+    least = _least_matches(app.embedder.card.floor, candidates, known)
     return Evidence(
         candidates,
         known,
         least,
         all_shown,
-        _scores(app, query, view, candidates, known, least, fits),
+        _score_candidates(app, query, view, candidates, known, least, fits),
         fits,
-        0.0 if fits is None else _loss(fits[~np.isnan(known)]),
+        0.0 if fits is None else _loss_outside_period(fits[~np.isnan(known)]),
         versions.asks_past(query.query),
     )
 
 
-def _least(floor: float, candidates: Candidates, matches: Numbers) -> Numbers:
-    """Return the match from which on each candidate answers; what comes from outside raises it for nothing else."""
+def _least_matches(floor: float, candidates: Candidates, matches: Numbers) -> Numbers:
+    """Return, by place, the lowest match with which a candidate answers; memories from outside raise only their own."""
     outside = np.array([one in candidates.unapproved for one in candidates.ids], dtype=bool)
     own, every = (np.nanmax(some, initial=0.0) for some in (matches[~outside], matches))
     return np.where(outside, least_match(floor, float(every)), least_match(floor, float(own)))
 
 
-def _scores(
+def _score_candidates(
     app: App,
     query: Query,
     view: View,
@@ -158,7 +158,7 @@ def _scores(
     return scores_of(rows, matches, least, fits, app.embedder.card.floor, PROFILES[query.profile], view.now)
 
 
-def _fits(query: Query, view: View, candidates: Candidates) -> Numbers | None:
+def _fits_to_period(query: Query, view: View, candidates: Candidates) -> Numbers | None:
     """Return how well (0–1) each candidate fits the period that the query names, None where it names none."""
     period = periods.named_period(query.query, view.now)
     if period is None:
@@ -167,8 +167,8 @@ def _fits(query: Query, view: View, candidates: Candidates) -> Numbers | None:
     return np.array([periods.fit(period, candidates.rows[one].dated_at.astimezone(zone)) for one in candidates.ids])
 
 
-def _loss(fits: Numbers) -> float:
-    """Return how much the log-odds of a match are lowered if it does not fit the named period.
+def _loss_outside_period(fits: Numbers) -> float:
+    """Return how much the log-odds of a match are lowered if the candidate does not fit the named period.
 
     The fewer of the candidates are of that period, the more all others lose; where most are, none loses anything.
     """

@@ -22,7 +22,10 @@ _LINE: Final = 80  # characters
 
 
 def other_projects(app: App, caller: Caller, scope: Scope | None = None) -> tuple[str, ...]:
-    """Return the namespaces of the other projects that this caller may read, where `scope` lets them in."""
+    """Return the namespaces of the team's projects, except the current project, that the caller may read.
+
+    Return none where `scope` names a scope other than the project.
+    """
     if scope not in (None, Scope.PROJECT):
         return ()
     own = caller.namespace(Scope.PROJECT)
@@ -30,7 +33,7 @@ def other_projects(app: App, caller: Caller, scope: Scope | None = None) -> tupl
     return tuple(one for one in others if caller.elsewhere.role_in(project_of(one)) is not None)
 
 
-def widened(app: App, view: View, caller: Caller, scope: Scope | None) -> View:
+def with_other_projects(app: App, view: View, caller: Caller, scope: Scope | None) -> View:
     """Return a view that also sees the other projects that the caller may read."""
     return view.model_copy(update={"namespaces": (*view.namespaces, *other_projects(app, caller, scope))})
 
@@ -54,14 +57,14 @@ def note_of_hits(app: App, query: Query, view: View, caller: Caller) -> tuple[st
     wide = query.model_copy(update={"limit": _LOOKED_AT, "max_tokens": None})
     hits = ranking_of(app, wide, view.model_copy(update={"namespaces": others})).hits
     best = {hit.memory.namespace: hit.memory for hit in reversed(hits)}
-    return _note(caller, Counter(hit.memory.namespace for hit in hits), best)
+    return _note_on_projects(caller, Counter(hit.memory.namespace for hit in hits), best)
 
 
 def note_of_counts(app: App, view: View, caller: Caller, scope: Scope | None) -> tuple[str, ...]:
     """Say how many memories of which other projects such a view sees."""
     others = other_projects(app, caller, scope)
     everywhere = view.model_copy(update={"namespaces": others})
-    return _note(caller, app.records.namespaces.counts(everywhere)) if others else ()
+    return _note_on_projects(caller, app.records.namespaces.counts(everywhere)) if others else ()
 
 
 def counts_of(app: App, projects: Sequence[str], caller: Caller) -> dict[str, int]:
@@ -80,7 +83,10 @@ def project_with(app: App, memory_id: int, view: View, caller: Caller) -> str:
     return project_of(found[memory_id].namespace) if memory_id in found else ""
 
 
-def _note(caller: Caller, counts: Counter[str], best: Mapping[str, Memory] | None = None) -> tuple[str, ...]:
+def _note_on_projects(
+    caller: Caller, counts: Counter[str], best: Mapping[str, Memory] | None = None
+) -> tuple[str, ...]:
+    """Return the note with the number of memories in each project and the nearest in `best`; empty without any."""
     here = f"Not in project {caller.project}, but " if Scope.PROJECT in caller.reads else "But "
     named: Sequence[tuple[str, int]] = [(one, count) for one, count in counts.most_common(_NAMED) if count]
     parts = []

@@ -50,11 +50,11 @@ class ParsedQuery:
 def parse(query: str) -> ParsedQuery:
     """Take a query apart."""
     folded = _without_time(fold(query))
-    words, emoji = _words(folded), writing_systems.emoji(query)
+    words, emoji = _query_words(folded), writing_systems.emoji(query)
     names = [one for one in _COMPOUND.findall(folded) if not one.isalnum() and len(one) <= LONGEST_WORD * 4]
     names += [run for run in writing_systems.runs(folded) if len(run) <= LONGEST_WORD]
     names += emoji if words else ()
-    names += () if _telling(without_contractions(folded)) else contracted_negations(folded)
+    names += () if _meaningful_words(without_contractions(folded)) else contracted_negations(folded)
     return ParsedQuery(
         text=query,
         model_text=writing_systems.in_words(query),
@@ -71,28 +71,29 @@ def parse(query: str) -> ParsedQuery:
 def _without_time(folded: str) -> str:
     """Return a query without a time relative to now, which no memory says, unless it asks for nothing else."""
     timeless = RELATIVE_TO_NOW.sub(" ", folded)
-    return timeless if _telling(without_contractions(timeless)) else folded
+    return timeless if _meaningful_words(without_contractions(timeless)) else folded
 
 
-def _words(folded: str) -> list[str]:
+def _query_words(folded: str) -> list[str]:
     """Return the distinct words that carry meaning; all words where none does.
 
-    What an apostrophe cuts off is none where it would weigh as much as all others. Beside more words it stays: the
-    fusion's coefficients were made with it.
+    A piece cut off by an apostrophe is left out where it would weigh as much as all other words. Beside more words it
+    stays: the fusion's coefficients were fitted with it.
     """
-    every, whole = _telling(folded), _telling(without_contractions(folded))
+    every, whole = _meaningful_words(folded), _meaningful_words(without_contractions(folded))
     if 2 * len(whole) > len(every):
         return every
     bare = without_contractions(folded, negations=False)
-    return whole or _telling(bare) or _distinct(bare)
+    return whole or _meaningful_words(bare) or _distinct_words(bare)
 
 
-def _telling(folded: str) -> list[str]:
+def _meaningful_words(folded: str) -> list[str]:
     """Return the distinct words that carry meaning."""
-    return [word for word in _distinct(folded) if word not in STOP_WORDS and not writing_systems.is_lone(word)]
+    return [word for word in _distinct_words(folded) if word not in STOP_WORDS and not writing_systems.is_lone(word)]
 
 
-def _distinct(folded: str) -> list[str]:
+def _distinct_words(folded: str) -> list[str]:
+    """Return the distinct words of a folded text, without those that are too long."""
     found = distinct(writing_systems.words(folded, every=False), _MOST_WORDS)
     return [word for word in found if len(word) <= LONGEST_WORD]
 
@@ -100,4 +101,4 @@ def _distinct(folded: str) -> list[str]:
 def _phrases(texts: Iterable[str], most: int | None = None) -> tuple[Phrase, ...]:
     """Return the distinct phrases, the first `most` of them."""
     found = list(dict.fromkeys(texts))[:most]
-    return tuple(Phrase(text, tuple(_words(text) or writing_systems.emoji(text))) for text in found)
+    return tuple(Phrase(text, tuple(_query_words(text) or writing_systems.emoji(text))) for text in found)

@@ -29,22 +29,22 @@ class Proximity:
         self._total = sum(weights.values()) or 1.0
         starts: dict[str, int] = {}
         for number, stem in enumerate(filter(None, weights)):
-            starts.setdefault(_start(stem), number)
+            starts.setdefault(_word_start(stem), number)
         by_length = sorted(starts.items(), key=lambda one: len(one[0]))
         self._starts = [(start, len(start), not start.isascii(), number) for start, number in by_length]
 
     def shares(self, text: str) -> tuple[float, float]:
         """Return the greatest shares (0–1) of the query's weight within one passage and within one clause."""
-        places = self._places(fold(text))
-        return (self._densest(places, _PASSAGE), self._densest(places, _PHRASE)) if places else (0.0, 0.0)
+        places = self._word_places(fold(text))
+        return (self._densest_share(places, _PASSAGE), self._densest_share(places, _PHRASE)) if places else (0.0, 0.0)
 
     def held(self, text: str) -> float:
         """Return the share (0–1) of the query's weight whose words stand anywhere in a text."""
-        words = {word for _, word in self._places(fold(text))}
+        words = {word for _, word in self._word_places(fold(text))}
         return min(sum(self._weights[word] for word in words) / self._total, 1.0)
 
-    def _places(self, text: str) -> list[tuple[int, int]]:
-        """Return where words of the query stand and which; where several begin at one place, the longest.
+    def _word_places(self, text: str) -> list[tuple[int, int]]:
+        """Return the place of each word of the query in a text and its number; at one place only the longest.
 
         Scripts without spaces have words anywhere.
         """
@@ -52,12 +52,13 @@ class Proximity:
         for start, length, anywhere, number in self._starts:
             place = text.find(start) if start in text else -1
             while place >= 0:
-                if anywhere or place == 0 or text[place - 1] == " " or not _continues(text[place - 1]):
+                if anywhere or place == 0 or text[place - 1] == " " or not _is_inside_word(text[place - 1]):
                     found[place] = number
                 place = text.find(start, place + length)
         return sorted(found.items())
 
-    def _densest(self, places: Sequence[tuple[int, int]], size: int) -> float:
+    def _densest_share(self, places: Sequence[tuple[int, int]], size: int) -> float:
+        """Return the greatest share (0–1) of the query's weight whose words stand within `size` characters."""
         counts = [0] * len(self._weights)
         best = held = 0.0
         first = 0
@@ -73,25 +74,26 @@ class Proximity:
         return min(best / self._total, 1.0)
 
 
-def _start(stem: str) -> str:
+def _word_start(stem: str) -> str:
     """Return how every word of this stem begins: with the stem, less the i that Porter makes of y."""
     return stem[:-1] if stem.endswith("i") and len(stem) > 3 and stem.isascii() else stem
 
 
-def _continues(sign: str) -> bool:
-    """Say whether a word goes on after a sign."""
+def _is_inside_word(sign: str) -> bool:
+    """Say whether a word goes on after this sign."""
     return sign.isalnum() or sign == "_"
 
 
 def best_passage(content: str, proximity: Proximity, nearest: tuple[int, int] | None) -> str:
-    """Return the stretch whose vector is `nearest`, unless another holds clearly more of the query's words.
+    """Return the passage whose vector is `nearest`, unless another holds clearly more of the query's words.
 
-    An identifier that was asked for is seen so, which vectors hardly know. Without vectors, words alone decide.
+    So an identifier that was asked for is shown, which vectors hardly know. Without vectors, words alone decide.
     """
-    return _from_its_sentence(_best(content, proximity, content[slice(*nearest)] if nearest else ""), content)
+    return _from_its_sentence(_best_by_words(content, proximity, content[slice(*nearest)] if nearest else ""), content)
 
 
-def _best(content: str, proximity: Proximity, text: str) -> str:
+def _best_by_words(content: str, proximity: Proximity, text: str) -> str:
+    """Return the passage that holds most of the query's words, or `text` where none holds clearly more than it."""
     held = proximity.held(text) + _MORE if text else -1.0
     if held >= 1.0 or (text and proximity.held(content[:_READ]) < held):
         return text
@@ -103,6 +105,6 @@ def _best(content: str, proximity: Proximity, text: str) -> str:
 
 
 def _from_its_sentence(text: str, content: str) -> str:
-    """Leave out the end of a sentence with which a stretch inside a memory may begin."""
+    """Return the passage without the end of a sentence with which it may begin."""
     end = None if content.startswith(text) else _BREAK.search(text, 0, len(text) // 4)
     return text[end.end() :] if end else text

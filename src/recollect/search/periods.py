@@ -64,7 +64,7 @@ def named_period(query: str, now: datetime) -> Period | None:
         text = one[0].lower()
         lacking = bool(_MONTH.search(text)) and not _WITH_YEAR.search(text)
         text = f"{text} {year[0] if year else _LEAP}" if lacking else text
-        if period := _read(text, now.replace(tzinfo=None), yearly=lacking and year is None):
+        if period := _read_expression(text, now.replace(tzinfo=None), yearly=lacking and year is None):
             return period
     return None
 
@@ -76,10 +76,11 @@ def fit(period: Period | None, moment: datetime) -> float:
     at, years = moment.replace(tzinfo=None), {period.first.year}
     if period.yearly:
         years = {at.year - 1, at.year, at.year + 1}
-    return max(_fit((at - _in_year(period.first, year)).days, period.days) for year in years)
+    return max(_fit_of_days((at - _in_year(period.first, year)).days, period.days) for year in years)
 
 
-def _fit(days: int, length: int) -> float:
+def _fit_of_days(days: int, length: int) -> float:
+    """Return how well (0–1) a moment fits that lies `days` after the start of a period of `length` days."""
     if length == 1:
         return 1.0 if 0 <= days <= _SOON else 0.6 if -_EARLIER <= days <= _LATER else 0.0
     return 1.0 if 0 <= days < length else 0.5 if length <= days < length + _LATER else 0.0
@@ -93,9 +94,9 @@ def _in_year(day: datetime, year: int) -> datetime:
         return day.replace(year=year, month=3, day=1)
 
 
-def _read(text: str, now: datetime, *, yearly: bool) -> Period | None:
-    """Return the period of one expression; None where there is no such day."""
-    found = date_reader.of_query(now.date()).get_date_data(text)
+def _read_expression(text: str, now: datetime, *, yearly: bool) -> Period | None:
+    """Return the period that a date expression means, None where there is no such day."""
+    found = date_reader.query_date_parser(now.date()).get_date_data(text)
     if found.date_obj is None:
         return None
     return period_of(found.date_obj, found.period, yearly=yearly)

@@ -15,10 +15,10 @@ from recollect.domain.results import Hit, Index, IndexLine, Memory, Recalled, fo
 from recollect.domain.search import View
 from recollect.errors import StoreUnusable
 from recollect.search import budget
-from recollect.search.candidates import reading
+from recollect.search.candidates import snapshot_for
 from recollect.search.hits import Ranking, ranking_of
 from recollect.search.order import Ranked
-from recollect.search.other_projects import note_of_hits, widened, with_project
+from recollect.search.other_projects import note_of_hits, with_other_projects, with_project
 from recollect.search.passages import LONG, Proximity, best_passage
 from recollect.search.signals import Candidates
 from recollect.text import layers
@@ -40,9 +40,9 @@ def recall(app: App, query: Query, caller: Caller) -> Recalled:
 
 def recall_uncounted(app: App, query: Query, caller: Caller) -> Recalled:
     """Return what `recall` does for a query that somebody is still typing: its hits do not count as recalled."""
-    with reading(app, query, caller) as seen:
-        view = widened(app, seen, caller, query.scope) if query.everywhere else seen
-        ranking, hits, notes = _answer(app, query, view, caller)
+    with snapshot_for(app, query, caller) as seen:
+        view = with_other_projects(app, seen, caller, query.scope) if query.everywhere else seen
+        ranking, hits, notes = _ranked_page(app, query, view, caller)
         recalled = Recalled(hits, found_message(len(hits)), notes, nearest=ranking.nearest)
         if query.max_tokens is not None:
             recalled = _within_budget(app, recalled, ranking.ranked, view, query.max_tokens)
@@ -55,10 +55,10 @@ def recall_compact(app: App, query: CompactQuery, caller: Caller) -> CompactReca
     It finds and ranks as `recall` does without a budget. Only what is shown counts as recalled.
     """
     upto = min(query.offset + query.limit, _DEEPEST)
-    with reading(app, query, caller) as seen:
-        view = widened(app, seen, caller, query.scope) if query.everywhere else seen
+    with snapshot_for(app, query, caller) as seen:
+        view = with_other_projects(app, seen, caller, query.scope) if query.everywhere else seen
         whole = query.model_copy(update={"limit": upto, "max_tokens": None})
-        ranking, hits, notes = _answer(app, whole, view, caller, query.offset)
+        ranking, hits, notes = _ranked_page(app, whole, view, caller, query.offset)
     page = CompactRecalled(
         tuple(replace(hit, layer=Layer.PASSAGE) if hit.passage else hit for hit in hits),
         found=len(ranking.ranked),
@@ -89,12 +89,12 @@ def count_use(app: App, memories: Sequence[Memory], at: datetime, caller: Caller
         app.run_later(extend)
 
 
-def _answer(
+def _ranked_page(
     app: App, query: Query, view: View, caller: Caller, offset: int = 0
 ) -> tuple[Ranking, tuple[Hit, ...], tuple[str, ...]]:
-    """Rank, and return the hits after the first `offset` and what is to be said of them.
+    """Rank; return the ranking, the hits after the first `offset`, and the notes on them.
 
-    A hit of another project names that; a long one has the passage that answers the query best.
+    A hit of another project names that project; a long hit has the passage that answers the query best.
     """
     ranking = ranking_of(app, query, view)
     hits = ranking.hits[offset:]
@@ -105,7 +105,7 @@ def _answer(
 
 
 def _with_passages(app: App, candidates: Candidates, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
-    """Return some of the hits, the long ones with the passage that answers the query best."""
+    """Return those of the hits that are long, with the passage that answers the query best."""
     long = [hit.memory.id for hit in hits if len(hit.memory.content) > LONG]
     if not long:
         return hits
@@ -129,4 +129,4 @@ def _within_budget(app: App, recalled: Recalled, ranked: Sequence[Ranked], view:
     notes = recalled.notes if counter else (ESTIMATED, *recalled.notes)
     index = Index(lines, omitted=len(lines), unlisted=0)
     whole = replace(recalled, message=found_message(len(lines)), notes=notes, index=index)
-    return budget.within(whole, max_tokens, counter or budget.estimate)
+    return budget.recalled_within(whole, max_tokens, counter or budget.estimate)

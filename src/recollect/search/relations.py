@@ -66,15 +66,15 @@ def relations(
     stated = _stated_of_subject(app, candidates, order, asked)
     return Relations(
         newest=versions.newer_by_older(pairs, candidates.rows, candidates.authority),
-        summaries=_summaries(candidates, order, answering),
+        summaries=_summary_by_part(candidates, order, answering),
         stated=stated,
-        denials=versions.disputed(pairs, candidates.rows, candidates.authority),
-        quotes=frozenset(low for low, high in stated.items() if _quotes(candidates, low, high[0])),
+        denials=versions.disputed_pairs(pairs, candidates.rows, candidates.authority),
+        quotes=frozenset(low for low, high in stated.items() if _repeats_text(candidates, low, high[0])),
     )
 
 
-def _summaries(candidates: Candidates, order: Sequence[int], answering: Collection[int]) -> dict[int, int]:
-    """Return for each memory that a summary has replaced that summary, where it answers."""
+def _summary_by_part(candidates: Candidates, order: Sequence[int], answering: Collection[int]) -> dict[int, int]:
+    """Return, by the id of each memory that a summary has replaced, that summary, where it answers the query."""
     links = ((one, candidates.rows[one].superseded_by) for one in order)
     return {one: whole for one, whole in links if whole is not None and whole in answering}
 
@@ -82,7 +82,7 @@ def _summaries(candidates: Candidates, order: Sequence[int], answering: Collecti
 def _stated_of_subject(
     app: App, candidates: Candidates, order: Sequence[int], asked: versions.Asked
 ) -> dict[int, list[int]]:
-    """Return for each of the first memories what was stated of its subject among them, the nearest first.
+    """Return, for each of the first memories, those among them that state something of its subject, nearest first.
 
     Two memories are about one subject where their vectors are near and they share words that carry meaning.
     """
@@ -99,21 +99,21 @@ def _stated_of_subject(
     found: dict[int, list[int]] = {}
     for pair in near:
         low, high = sorted(pair, key=authority.__getitem__)
-        if authority[low] < authority[high] is Authority.TOLD and _about_one(
+        if authority[low] < authority[high] is Authority.TOLD and _share_subject(
             asked, rows[low].content, rows[high].content
         ):
             found.setdefault(low, []).append(high)
     return found
 
 
-def _about_one(asked: versions.Asked, content: str, other: str) -> bool:
+def _share_subject(asked: versions.Asked, content: str, other: str) -> bool:
     """Return whether two texts share words that carry meaning: two of them, or all of a shorter text."""
     words, others = asked.statement(content).said, asked.statement(other).said
     return len(words & others) >= min(_SHARED, len(words), len(others))
 
 
-def _quotes(candidates: Candidates, low: int, high: int) -> bool:
-    """Return whether what the project itself shows or sums up repeats the text of another memory."""
+def _repeats_text(candidates: Candidates, low: int, high: int) -> bool:
+    """Return whether a memory of the project itself repeats the text of another memory."""
     rows = candidates.rows
     if candidates.authority[low] is Authority.OUTSIDE and rows[low].type not in OF_SESSION:
         return False  # a page that repeats a rule may go on to deny it

@@ -37,23 +37,24 @@ def reranked(
     if rerank is None or len(matches) < 2:
         return dict(matches), ()
     if not rerank.ready and (why := rerank.failure if rerank.wait(0.0) else _LOADING):
-        return _skipped(matches, why)
+        return _without_reranking(matches, why)
     best = sorted(matches, key=lambda one: (-matches[one], one))[: rerank.top]
     passages = texts(best)
     scored = [one for one in best if one in passages]
     try:
         scores = rerank.scores(query, [passages[one] for one in scored])
     except RecollectError as error:
-        return _skipped(matches, str(error))
+        return _without_reranking(matches, str(error))
     if len(scores) != len(scored) or not all(0.0 <= score <= 1.0 for score in scores):
-        return _skipped(matches, _NO_SCORES)
+        return _without_reranking(matches, _NO_SCORES)
     return fused(matches, dict(zip(scored, scores, strict=True))), ()
 
 
 def passages(app: App, view: View, vector: Vector | None, ids: Sequence[int]) -> dict[int, str]:
-    """Return of each memory that `view` may see the stretch nearest to the query's vector, after its speaker.
+    """Return, by memory id, its passage nearest to the query vector, as `<speaker>: <passage>` where it has a speaker.
 
-    Without a vector, of the query or of the memory, it is all of the content, which the reranker cuts.
+    Memories that `view` may not see are absent. Where the query or the memory has no vector, the passage is the whole
+    content, which the reranker cuts.
     """
     spans = {} if vector is None else app.vectors.best_spans(vector, ids)
     found: dict[int, str] = {}
@@ -64,7 +65,8 @@ def passages(app: App, view: View, vector: Vector | None, ids: Sequence[int]) ->
     return found
 
 
-def _skipped(matches: Mapping[int, float], why: str) -> tuple[dict[int, float], tuple[str, ...]]:
+def _without_reranking(matches: Mapping[int, float], why: str) -> tuple[dict[int, float], tuple[str, ...]]:
+    """Return the matches unchanged, and the note why they were not reranked."""
     return dict(matches), (f"Not reranked: {why}",)
 
 
@@ -83,14 +85,16 @@ def fused(matches: Mapping[int, float], scores: Mapping[int, float]) -> dict[int
     moves = {one: _SCORE_WEIGHT * min(max(_log_odds(score, 1e-9), -_LIMIT), _LIMIT) for one, score in scores.items()}
     highest = max(odds.values()) + max(0.0, *moves.values())
     shift = min(-median(moves.values()), highest - max(odds[one] + moves[one] for one in scores))
-    moved = {one: _moved(matches[one], odds[one], moves[one] + shift) for one in scores}
+    moved = {one: _shift_match(matches[one], odds[one], moves[one] + shift) for one in scores}
     return {**matches, **moved}
 
 
-def _moved(match: float, odds: float, change: float) -> float:
+def _shift_match(match: float, odds: float, change: float) -> float:
+    """Return the match whose log-odds are `odds` after `change` is added to them."""
     return 1.0 / (1.0 + math.exp(-odds - change)) if abs(change) > 1e-9 else match
 
 
 def _log_odds(share: float, edge: float) -> float:
+    """Return the log-odds of a share (0–1), which is kept at least `edge` away from 0 and 1."""
     inside = min(max(share, edge), 1.0 - edge)
     return math.log(inside / (1.0 - inside))

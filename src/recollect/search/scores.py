@@ -66,7 +66,7 @@ def grade(matches: Numbers, floor: float, weight: float) -> Numbers:
 def recency(memory: RankingRow | Memory, now: datetime) -> float:
     """Return 1 for a memory of now, falling by half with each half-life of its kind (21 days mostly).
 
-    It is of the time when it was observed, as an imported note is, else when it was written.
+    Its age counts from when it was observed, as for an imported note, else from when it was written.
     """
     age = max((now - (memory.observed_at or memory.updated_at)).total_seconds(), 0.0) / _DAY
     return float(0.5 ** (age / POLICIES[memory.fact_type].half_life))

@@ -126,7 +126,7 @@ class _Measured:
         self._words = dict(zip(self._ids, map(frozenset, map(str.split, self._spelt)), strict=True))
         self._places = {one: place for place, one in enumerate(self._ids)}
         self._bm25 = _numbers(map(found.bm25.get, self._ids, repeat(0.0)))
-        self._cosine, self._late, self._rare = self._near(near)
+        self._cosine, self._late, self._rare = self._vector_signals(near)
         self._weights = np.fromiter(found.terms.weights.values(), np.float64, len(found.terms.weights))
         self._stems = _stems_of(found.terms, self._words.values())
         numbers = {base: number for number, base in enumerate(found.terms.weights)}
@@ -143,42 +143,46 @@ class _Measured:
     def columns(self) -> SignalColumns:
         """Return the signals of the candidates."""
         found, contents = self._found, self._contents
-        before, after = self._sides()
+        before, after = self._session_sides()
         bm25, cosine, late, rare = self._bm25, self._cosine, self._late, self._rare
         speakers = found.rows.column("speaker", self._ids[: self._count])
         asked = _numbers([questions(text[:_FEATURED]) if "?" in text else 0.0 for text in contents])
         near = np.zeros((self._count, 2))
         proximity, holds = Proximity(found.terms.weights), frozenset(np.flatnonzero(self._held.any(axis=1)).tolist())
-        for place in self._promising():
+        for place in self._promising_places():
             if place in holds:
                 near[place] = proximity.shares(contents[place])
         own = slice(self._count)
         return SignalColumns(
             cosine=cosine[own],
             bm25=bm25[own],
-            coverage=self._shares(self._held[own]),
+            coverage=self._weight_shares(self._held[own]),
             fuzzy=self._fuzzy(),
             speaker_named=_numbers([speaker in found.speakers for speaker in speakers]),
             late=late[own],
             rare=rare[own],
             passage=near[:, 0],
             phrase=near[:, 1],
-            around=self._shares(self._held[own] | _lent(self._held, before) | _lent(self._held, after)),
-            before_bm25=_lent(bm25, before),
-            before_cosine=_lent(cosine, before),
-            before_late=_lent(np.nan_to_num(late), before),
-            after_bm25=_lent(bm25, after),
-            after_cosine=_lent(cosine, after),
-            after_late=_lent(np.nan_to_num(late), after),
+            around=self._weight_shares(
+                self._held[own] | _values_at_places(self._held, before) | _values_at_places(self._held, after)
+            ),
+            before_bm25=_values_at_places(bm25, before),
+            before_cosine=_values_at_places(cosine, before),
+            before_late=_values_at_places(np.nan_to_num(late), before),
+            after_bm25=_values_at_places(bm25, after),
+            after_cosine=_values_at_places(cosine, after),
+            after_late=_values_at_places(np.nan_to_num(late), after),
             in_session=((before >= 0) | (after >= 0)).astype(np.float64),
             questions=asked[own],
-            questions_before=_lent(asked, before),
+            questions_before=_values_at_places(asked, before),
             length=_numbers(map(len, contents[own])),
-            rarest=np.minimum((self._held[own] * self._weights).max(axis=1, initial=0.0) / self._rarity, 1.0),
+            rarest=np.minimum(
+                (self._held[own] * self._weights).max(axis=1, initial=0.0) / self._single_use_weight, 1.0
+            ),
             identifier=self._identifiers(),
         )
 
-    def _near(self, near: Sequence[LateInteraction]) -> tuple[Numbers, Numbers, Numbers]:
+    def _vector_signals(self, near: Sequence[LateInteraction]) -> tuple[Numbers, Numbers, Numbers]:
         """Return the cosine of each row, and its late interaction, plain and by rarity; 0 and NaN without vectors."""
         cosine, late, rare = np.zeros(len(self._ids)), *np.full((2, len(self._ids)), np.nan)
         for some in near:
@@ -186,7 +190,7 @@ class _Measured:
             cosine[places], late[places], rare[places] = some.cosine, some.late, some.rare
         return cosine, late, rare
 
-    def _sides(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    def _session_sides(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Return the places of what came before and after each candidate in its session, -1 where there is none."""
         positions = self._found.rows.column("position", self._ids)
         before, after = [-1] * self._count, [-1] * self._count
@@ -198,13 +202,13 @@ class _Measured:
                     (before if earlier else after)[place] = other
         return np.array(before, dtype=np.intp), np.array(after, dtype=np.intp)
 
-    def _shares(self, held: NDArray[np.bool]) -> Numbers:
+    def _weight_shares(self, held: NDArray[np.bool]) -> Numbers:
         """Return the share (0–1) of the query's weight that lies in the stems which each row holds."""
         total = self._weights.sum()
         shares: Numbers = (held * self._weights).sum(axis=1) / (total or 1.0)
         return shares
 
-    def _promising(self) -> list[int]:
+    def _promising_places(self) -> list[int]:
         """Return the places of the candidates that may be among the best, by what is already known of them."""
         core = [place for place, one in enumerate(self._ids[: self._count]) if one in self._found.core]
         scores = saturated(self._bm25[core]) + np.maximum(self._cosine, np.nan_to_num(self._late))[core]
@@ -212,14 +216,14 @@ class _Measured:
         return [core[place] for place in best]
 
     @property
-    def _rarity(self) -> float:
+    def _single_use_weight(self) -> float:
         """Return the weight of a word that one memory holds."""
         return rarity(1, max(self._found.terms.size, 2))
 
-    def _rarest(self, words: Sequence[str]) -> float:
-        """Return how rare (0–1) the rarest of some words is, beside a word that one memory holds."""
+    def _rarest_share(self, words: Sequence[str]) -> float:
+        """Return how rare (0–1) the rarest of some words is, 1 for a word that a single memory holds."""
         weights = self._found.terms.weights
-        return min(max((weights.get(stem(one), 0.0) for one in words), default=0.0) / self._rarity, 1.0)
+        return min(max((weights.get(stem(one), 0.0) for one in words), default=0.0) / self._single_use_weight, 1.0)
 
     def _identifiers(self) -> Numbers:
         """Return how rare (0–1) the rarest name is that each candidate holds as it is asked for, or in a longer one.
@@ -228,13 +232,13 @@ class _Measured:
         """
         best, known = np.zeros(self._count), self._found.terms.known
         for phrase in self._query.identifiers:
-            rare, parts = self._rarest(phrase.words), frozenset(phrase.words)
+            rare, parts = self._rarest_share(phrase.words), frozenset(phrase.words)
             for place, one in enumerate(self._ids[: self._count]):
                 words = self._words[one]
                 if parts <= words and (phrase.text in words or phrase.text in fold(self._contents[place])):
                     best[place] = max(best[place], rare)
         for part in (word for word in self._query.words if len(word) >= _NAME_PART and stem(word) not in known):
-            rare = _SUBSTRING * self._rarest([part])
+            rare = _SUBSTRING * self._rarest_share([part])
             for place in range(self._count):
                 if part in self._spelt[place]:
                     best[place] = max(best[place], rare)
@@ -244,9 +248,10 @@ class _Measured:
         """Return the share (0–1) of the query that each candidate holds, with other spellings and parts of words."""
         if not self._found.terms.spellings and not self._found.substrings:
             return np.zeros(self._count)
-        return _numbers(map(self._spelt_otherwise, self._ids[: self._count]))
+        return _numbers(map(self._share_by_spellings, self._ids[: self._count]))
 
-    def _spelt_otherwise(self, one: int) -> float:
+    def _share_by_spellings(self, one: int) -> float:
+        """Return the share (0–1) of the query that a candidate holds, by other spellings and parts of words too."""
         terms, words, substring = self._found.terms, self._words[one], self._found.substrings.get(one, 0.0)
         stems = frozenset([self._stems[word] for word in self._stems.keys() & words])
         spelt = {stem(word): best_weight(spellings, words, stems) for word, spellings in terms.spellings.items()}
@@ -258,7 +263,7 @@ def _numbers(values: Iterable[float]) -> Numbers:
     return np.fromiter(values, np.float64)
 
 
-def _lent(values: NDArray[Any], places: NDArray[np.intp]) -> NDArray[Any]:
+def _values_at_places(values: NDArray[Any], places: NDArray[np.intp]) -> NDArray[Any]:
     """Return the values at these places, zeros where a place is -1."""
     if not len(values):
         return values
@@ -268,7 +273,7 @@ def _lent(values: NDArray[Any], places: NDArray[np.intp]) -> NDArray[Any]:
 
 
 def _stems_of(terms: SearchTerms, words: Iterable[frozenset[str]]) -> dict[str, str]:
-    """Return of those words that have a stem of the query, or of other spellings of it, the stem."""
+    """Return, by word, its stem, for those words whose stem is in the query or in another spelling of it."""
     spelt = (piece for spellings in terms.spellings.values() for one in spellings for piece in one.text.split())
     asked = terms.weights.keys() | set(map(stem, spelt))
     first = {one[:1] for one in asked if one}  # no stem begins otherwise than its word
@@ -277,6 +282,7 @@ def _stems_of(terms: SearchTerms, words: Iterable[frozenset[str]]) -> dict[str, 
 
 
 def _query_signals(app: App, found: Found) -> QuerySignals:
+    """Return the signals of the query itself, which are the same for every candidate."""
     weights, known, embedding = found.terms.weights, found.terms.known, found.embedding
     return QuerySignals(
         words=min(len(weights), len(found.text.split())),  # one for a run without spaces

@@ -76,15 +76,15 @@ def expansions(
     Words that the embedding model has a token of their own for are not misspelt, though nobody stored them: they get
     other spellings only where nothing of the query is stored, at half the weight.
     """
-    found = _joined(app, query, frozenset(unknown), joined, view)
+    found = _join_words(app, query, frozenset(unknown), joined, view)
     expanded = {word for one in found for word in one.words}
     left = [word for word in unknown if word not in expanded][:_MOST_WORDS]
     tokens = app.embedder.counter() if left else None
     nothing_stored = len(unknown) == len(query.words)
     for word in left:
         doubt = _DOUBT if tokens is not None and tokens(word) <= 1 else 0.0
-        spellings = [] if doubt and not nothing_stored else _similar(app, word, view, doubt)
-        if phrase := _split(app, word, view):
+        spellings = [] if doubt and not nothing_stored else _similar_terms(app, word, view, doubt)
+        if phrase := _split_word(app, word, view):
             spellings = [Term(phrase, _SPLIT), *spellings]
         if spellings:
             likely = tuple(one for one in spellings if one.weight >= spellings[0].weight - _MARGIN)
@@ -104,10 +104,10 @@ def best_weight(spellings: Iterable[Term], words: frozenset[str], stems: Collect
     return best
 
 
-def _joined(
+def _join_words(
     app: App, query: ParsedQuery, unknown: frozenset[str], joined: Mapping[str, Phrase], view: View
 ) -> list[Expansion]:
-    """Spell what is written apart as the one stored word it makes, unless it is stored as it is written."""
+    """Return the stored words that words of the query make when they are written together, unless both are stored."""
     found: list[Expansion] = []
     for word, phrase in joined.items():
         words = tuple(one for one in phrase.words if one in query.words)
@@ -118,8 +118,8 @@ def _joined(
     return found
 
 
-def _similar(app: App, word: str, view: View, doubt: float) -> list[Term]:
-    """Return what `word` is a misspelling or a part of; it may be stored in another form, and is neither then."""
+def _similar_terms(app: App, word: str, view: View, doubt: float) -> list[Term]:
+    """Return the stored terms that `word` may misspell or be a part of, none where another form of it is stored."""
     found = [one for one in app.text.similar(word, view, _MOST_SIMILAR) if one.text not in STOP_WORDS]
     if not found or "_" in word:
         return found
@@ -130,8 +130,8 @@ def _similar(app: App, word: str, view: View, doubt: float) -> list[Term]:
     return [Term(one.text, one.weight * (1.0 - doubt)) for one in found]
 
 
-def _split(app: App, word: str, view: View) -> str:
-    """Find the stored phrase that `word` is when written without its spaces, hyphens or underscores."""
+def _split_word(app: App, word: str, view: View) -> str:
+    """Return the stored phrase that `word` is without spaces, hyphens or underscores; empty where there is none."""
     if not _SHORTEST <= len(word) <= _LONGEST:
         return ""
     if "_" in word:
@@ -139,16 +139,16 @@ def _split(app: App, word: str, view: View) -> str:
     else:
         cuts = {word[start:end] for start in range(len(word)) for end in range(start + 2, len(word) + 1)}
         known = app.text.frequencies(list(cuts), view)
-        splits = sorted(_splits(word, known), key=lambda pieces: (len(pieces), -min(map(len, pieces))))
+        splits = sorted(_ways_to_split(word, known), key=lambda pieces: (len(pieces), -min(map(len, pieces))))
     phrases = (" ".join(pieces) for pieces in splits[:_MOST_SPLITS] if len(pieces) > 1)
     return next((phrase for phrase in phrases if app.text.search([Term(phrase)], view, 1)), "")
 
 
-def _splits(word: str, known: Mapping[str, int], before: int = 0) -> list[tuple[str, ...]]:
+def _ways_to_split(word: str, known: Mapping[str, int], before: int = 0) -> list[tuple[str, ...]]:
     """Return the ways in which `word` is made of a few known words, the first of which may be one letter."""
     if not word:
         return [()]
     ends = range(1 if before == 0 else 2, len(word) + 1) if before < _MOST_PIECES else range(0)
     whole = [end for end in ends if end == len(word) or not word[end - 1 : end + 1].isdigit()]
     heads = [word[:end] for end in whole if end == 1 or word[:end] in known]
-    return [(head, *rest) for head in heads for rest in _splits(word[len(head) :], known, before + 1)]
+    return [(head, *rest) for head in heads for rest in _ways_to_split(word[len(head) :], known, before + 1)]

@@ -84,7 +84,7 @@ Step = Callable[[Evidence, Order], Order]
 
 def best_match(_: Evidence, order: Order) -> Order:
     """Put the better match first."""
-    return _sorted(order, -order.matches)
+    return _sorted_by_keys(order, -order.matches)
 
 
 def named_period(evidence: Evidence, order: Order) -> Order:
@@ -93,7 +93,7 @@ def named_period(evidence: Evidence, order: Order) -> Order:
         return order
     kept = np.exp(-evidence.loss * (1.0 - evidence.fits))
     lowered = order.matches * kept / (1.0 - order.matches + order.matches * kept)
-    return _sorted(Order(order.places, lowered), -lowered)
+    return _sorted_by_keys(Order(order.places, lowered), -lowered)
 
 
 def better_score(evidence: Evidence, order: Order) -> Order:
@@ -103,8 +103,8 @@ def better_score(evidence: Evidence, order: Order) -> Order:
 
 def score_alone(evidence: Evidence, order: Order) -> Order:
     """Put the higher score first, whatever else is known."""
-    order = _sorted(order, -order.matches)
-    return _sorted(order, -evidence.scores.totals)
+    order = _sorted_by_keys(order, -order.matches)
+    return _sorted_by_keys(order, -evidence.scores.totals)
 
 
 def newer_version(evidence: Evidence, order: Order) -> Order:
@@ -129,7 +129,7 @@ def whole_before_parts(evidence: Evidence, order: Order) -> Order:
 
 def stated_of_subject(evidence: Evidence, order: Order) -> Order:
     """Put what was stated of a subject before what has less authority and is about the same."""
-    places, ranks = evidence.candidates.places, _ranks(order)
+    places, ranks = evidence.candidates.places, _ranks_by_place(order)
     last = np.full(len(ranks), -1)
     for low, stated in evidence.relations.stated.items():
         found = (ranks[places[one]] for one in stated)
@@ -146,7 +146,7 @@ def stated_before_drafts_and_pages(evidence: Evidence, order: Order) -> Order:
     low = (evidence.drafts | evidence.unapproved)[order.places]
     if not low.any():
         return order
-    ranks, matches = _ranks(order), evidence.matches
+    ranks, matches = _ranks_by_place(order), evidence.matches
     last = np.full(len(ranks), -1)
     for of_stated in (False, True):
         stated = evidence.stated & ~evidence.drafts if of_stated else evidence.stated
@@ -202,7 +202,7 @@ def moved_back(order: Order, last: Places) -> Order:
     return order._replace(places=order.places[np.lexsort((own, behind > own, np.maximum(own, behind)))])
 
 
-def _sorted(order: Order, keys: Numbers) -> Order:
+def _sorted_by_keys(order: Order, keys: Numbers) -> Order:
     """Return an order by keys of the places, the lowest first; equal ones stay as they are."""
     return order._replace(places=order.places[np.argsort(keys[order.places], kind="stable")])
 
@@ -218,7 +218,7 @@ def _among_close(order: Order, keys: Numbers) -> Order:
     return order._replace(places=order.places[np.lexsort((keys[order.places], np.array(runs)))])
 
 
-def _ranks(order: Order) -> Places:
+def _ranks_by_place(order: Order) -> Places:
     """Return the rank of each place, by place: intp[n]; the number of ranks for what is not in the order."""
     ranks = np.full(len(order.matches), len(order.places))
     ranks[order.places] = np.arange(len(order.places))

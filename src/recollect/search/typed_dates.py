@@ -30,7 +30,7 @@ class Ambiguous(ValueError):
     """Figures may be two days, and nothing tells which is meant: `days` are both."""
 
     def __init__(self, days: tuple[date, date]) -> None:
-        super().__init__(f"{in_words(days[0])} or {in_words(days[1])}")
+        super().__init__(f"{unmistakable_day(days[0])} or {unmistakable_day(days[1])}")
         self.days = days
 
 
@@ -41,8 +41,8 @@ class Figures(NamedTuple):
     doubtful: bool
 
 
-def in_words(day: date) -> str:
-    """Return a day that nobody takes for another: 4 March 2026."""
+def unmistakable_day(day: date) -> str:
+    """Return a day as text that cannot be taken for another day: 4 March 2026."""
     return f"{day.day} {day:%B %Y}"
 
 
@@ -87,7 +87,7 @@ def named_moment(text: str, now: datetime, *, end: bool = False, ahead: bool = F
     if _FIGURES.fullmatch(words) and not _PLAIN_FIGURES.fullmatch(words):
         return None
     naive = now.replace(tzinfo=None)
-    found = date_reader.of_typed(naive, ahead=ahead).get_date_data(words)
+    found = date_reader.typed_date_parser(naive, ahead=ahead).get_date_data(words)
     if found.date_obj is None:
         return None
     counted = bool(_COUNTED.search(words))

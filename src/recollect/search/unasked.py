@@ -16,7 +16,7 @@ from recollect.domain.enums import OF_SESSION
 from recollect.domain.requests import Caller, Query
 from recollect.domain.results import Memory
 from recollect.prompt.fence import permitted
-from recollect.search.candidates import FIRST, reading
+from recollect.search.candidates import FIRST, snapshot_for
 from recollect.search.hits import ranking_of
 from recollect.search.match import STRONG
 from recollect.text.prompts import added_removed
@@ -41,7 +41,7 @@ def sure_matches(
     if not question:
         return []
     query = Query(query=question, limit=FIRST)
-    with reading(app, query, caller) as seen:
+    with snapshot_for(app, query, caller) as seen:
         hits = ranking_of(app, query, seen.model_copy(update={"condensed": False})).hits
     sure = [hit.memory for hit in hits if hit.match >= LEAST and hit.older_than is None and hit.contradicts is None]
     speaking = [one for one in sure if one.speaks_unasked and one.type not in OF_SESSION and permitted(one)]
@@ -49,9 +49,9 @@ def sure_matches(
 
 
 def question_of(prompt: str) -> str:
-    """Return what of a prompt to search for: without what agents add and markup, of a long one both ends.
+    """Return the text to search for: the prompt without markup and agents' additions, of a long prompt both ends.
 
-    Nothing is searched for a command.
+    It is empty for a command, which nothing is searched for.
     """
     prompt = added_removed(prompt)
     if _COMMAND.match(prompt):

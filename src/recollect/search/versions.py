@@ -118,7 +118,9 @@ class Asked:
     def statement(self, content: str) -> Statement:
         """Return what is compared of a text, which is read once."""
         if (known := self._read.get(content)) is None:
-            known = Statement(_said(content), _figures(content), bool(_CHANGED.search(content[:_READ])))
+            known = Statement(
+                _meaningful_stems(content), _words_with_figures(content), bool(_CHANGED.search(content[:_READ]))
+            )
             self._read[content] = known
         return known
 
@@ -131,13 +133,13 @@ def asks_past(query: str) -> bool:
 def version_pairs(asked: Asked, rows: Mapping[int, RankingRow], matches: Mapping[int, float]) -> list[tuple[int, int]]:
     """Return the pairs of memories of `matches` (0–1) that are versions of one statement, the older first.
 
-    Whoever says them.
+    The authors may differ.
     """
     dated = sorted(matches, key=lambda one: (rows[one].dated_at, one))
     return [
         (old, new)
         for old, new in combinations(dated, 2)
-        if comparable(rows[new], rows[old], matches[new], matches[old])
+        if may_be_versions(rows[new], rows[old], matches[new], matches[old])
         and is_version(traits(asked, rows[new], rows[old], matches[new], matches[old]))
         and not other_subject(asked.text, rows[old].content, rows[new].content)
         and not same_of_another(rows[old].content, rows[new].content)
@@ -147,7 +149,7 @@ def version_pairs(asked: Asked, rows: Mapping[int, RankingRow], matches: Mapping
 def newer_by_older(
     pairs: Iterable[tuple[int, int]], rows: Mapping[int, RankingRow], authority: Mapping[int, Authority]
 ) -> dict[int, int]:
-    """Return for each older memory of `pairs` the newest of its versions; one of less authority is none."""
+    """Return, by the id of each older memory of `pairs`, its newest version, leaving out versions of less authority."""
     found: dict[int, int] = {}
     for old, new in pairs:
         if authority[new] >= authority[old]:
@@ -155,12 +157,12 @@ def newer_by_older(
     return found
 
 
-def disputed(
+def disputed_pairs(
     pairs: Iterable[tuple[int, int]], rows: Mapping[int, RankingRow], authority: Mapping[int, Authority]
 ) -> list[tuple[int, int]]:
-    """Return those of `pairs` that come from two sources.
+    """Return those of `pairs` whose memories come from two sources, at least one of them outside the project.
 
-    At least one of them is from outside: what a project shows of itself is only newer, and whom to believe is told.
+    Of two statements of the project itself the later is only newer, and nobody is asked whom to believe.
     """
     return [
         (old, new)
@@ -169,8 +171,8 @@ def disputed(
     ]
 
 
-def comparable(newer: RankingRow, older: RankingRow, new_match: float, old_match: float) -> bool:
-    """Say whether both answer the question and may be versions: not in a session, nor at the same time."""
+def may_be_versions(newer: RankingRow, older: RankingRow, new_match: float, old_match: float) -> bool:
+    """Say whether both memories answer and may be versions: of different times, and not of one session."""
     if min(new_match, old_match) < LEAST * max(new_match, old_match):
         return False
     if older.session_id is not None and older.session_id == newer.session_id:
@@ -180,7 +182,7 @@ def comparable(newer: RankingRow, older: RankingRow, new_match: float, old_match
 
 
 def traits(asked: Asked, newer: RankingRow, older: RankingRow, new_match: float, old_match: float) -> Traits:
-    """Return what the model looks at."""
+    """Return the traits of a pair of memories by which the model judges it."""
     old, new = asked.statement(older.content), asked.statement(newer.content)
     before, after = old.said, new.said
     both, rest = before & after, before - asked.weights.keys()
@@ -220,15 +222,19 @@ def other_subject(question: str, older: str, newer: str) -> bool:
     what the question puts before the same word, by that word, as in "staging gateway" beside "production gateway". What
     says of a change, as in "dropped iOS", is no name.
     """
-    asked, before, after = _in_order(question), _in_order(older), _in_order(_CHANGED.sub(".", newer[:_NAMED]))
+    asked, before, after = (
+        _stems_in_order(question),
+        _stems_in_order(older),
+        _stems_in_order(_CHANGED.sub(".", newer[:_NAMED])),
+    )
     together, had, has = set(pairwise(asked)), set(before), set(after)
     places: dict[str, set[str]] = {}
-    for previous, word, following in _thrice(after):
-        if _naming(word) and word not in had and word not in asked:
+    for previous, word, following in _with_neighbours(after):
+        if _may_name(word) and word not in had and word not in asked:
             places.setdefault(following, set()).add(previous)
-    for previous, word, following in _thrice(before):
-        if _naming(word) and word in asked and word not in has and following in places:
-            named = _naming(following) and (word, following) in together
+    for previous, word, following in _with_neighbours(before):
+        if _may_name(word) and word in asked and word not in has and following in places:
+            named = _may_name(following) and (word, following) in together
             if named or previous in places[following]:
                 return True
     return False
@@ -239,14 +245,14 @@ def same_of_another(older: str, newer: str) -> bool:
 
     The name of a subject stands after a preposition and before the verb, and nothing else differs up to there.
     """
-    before, after = _subject(_in_order(older)), _subject(_in_order(newer))
+    before, after = _subject_of(_stems_in_order(older)), _subject_of(_stems_in_order(newer))
     if before is None or after is None:
         return False
     alike = (before.beginning, before.verb) == (after.beginning, after.verb) and before.name != after.name
     return alike and not before.predicate.isdisjoint(after.predicate)
 
 
-def _subject(words: Sequence[str]) -> Subject | None:
+def _subject_of(words: Sequence[str]) -> Subject | None:
     """Return the subject with which a text begins, None where it names none before its verb."""
     verb = next((place for place, word in enumerate(words) if word in _VERBS), 0)
     place = next((place for place in range(verb - 2, 0, -1) if words[place] in _PREPOSITIONS), 0)
@@ -256,29 +262,29 @@ def _subject(words: Sequence[str]) -> Subject | None:
     return Subject(tuple(words[: place + 1]), tuple(words[place + 1 : verb]), words[verb], predicate)
 
 
-def _in_order(text: str) -> list[str]:
+def _stems_in_order(text: str) -> list[str]:
     """Return the words of a text and its marks: stop words and single capitals as they are, of others the stems."""
     found = (one.removesuffix("'s") for one in _WORD_OR_MARK.findall(text[:_NAMED]))
     folded = (one if len(one) == 1 else fold(one) for one in found)
     return [one if len(one) == 1 or one in STOP_WORDS else stem(one) for one in folded]
 
 
-def _thrice(words: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+def _with_neighbours(words: Sequence[str]) -> Iterator[tuple[str, str, str]]:
     """Yield each word between its neighbours, which are empty at the ends."""
     return zip(["", *words], words, [*words[1:], ""], strict=False)
 
 
-def _naming(word: str) -> bool:
+def _may_name(word: str) -> bool:
     """Say whether a word may name something, as a single capital or figure does."""
     return word.isalnum() and not word.islower() if len(word) == 1 else word[:1].isalnum() and word not in STOP_WORDS
 
 
-def _said(text: str) -> frozenset[str]:
+def _meaningful_stems(text: str) -> frozenset[str]:
     """Return the stems of the words of a text that carry meaning."""
     return frozenset(stem(one) for one in words(fold(text[:_READ]), every=False) if one not in STOP_WORDS)
 
 
-def _figures(text: str) -> frozenset[str]:
+def _words_with_figures(text: str) -> frozenset[str]:
     """Return the words of a text that begin with a figure."""
     found = (one.strip(".") for one in _FIGURES.findall(text[:_READ]))
     return frozenset(one for one in found if one[:1].isdigit())

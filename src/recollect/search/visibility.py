@@ -52,8 +52,8 @@ def levels_of(request: Levels, caller: Caller) -> tuple[str, ...]:
     return tuple(owned(level, caller.user) for level in allowed_levels(request))
 
 
-def levels_with(request: Levels, *named: Sensitivity | None) -> tuple[Sensitivity, ...]:
-    """Return the levels that a write may see: those it allows, and those at which it says that it writes."""
+def levels_of_write(request: Levels, *named: Sensitivity | None) -> tuple[Sensitivity, ...]:
+    """Return the levels that a write may see: those it allows, and the level that it names for what it writes."""
     known = (*allowed_levels(request), *named)
     return tuple(level for level in Sensitivity if level in known)
 
@@ -82,6 +82,7 @@ def with_ids(app: App, request: T, caller: Caller) -> T:
 
 
 def _id_of_key(app: App, request: Request, caller: Caller, key: str, name: str) -> str | None:
+    """Return the id of the memory with this key, None where the caller sees none; raise `InvalidInput` for several."""
     allowed = request if isinstance(request, Levels) else Levels()
     scope = getattr(request, "scope", None) if "scope" in request.model_fields_set else None
     view = unfiltered(app, allowed, caller, scope).model_copy(update={"key": key.strip()})

@@ -30,7 +30,7 @@ from recollect.domain.requests import Draft
 from recollect.domain.results import Memory, Similar
 from recollect.errors import RecollectError, SecretFound
 from recollect.gate import clear, masked
-from recollect.memory.describe import ask_behind, sum_up_session
+from recollect.memory.describe import ask_later_within_budget, sum_up_session
 from recollect.memory.review import outranks
 from recollect.search.visibility import unfiltered
 from recollect.sessions.memorability import Memorability, memorability, signs_of
@@ -119,7 +119,9 @@ def summarize(context: Context[EndSession]) -> None:
     )
     if found is not None:
         context.note(_new_observation(context, Decision.KEPT, "it sums up the session", memory_id=found))
-        ask_behind(context.app, lambda: sum_up_session(context.app, found, _session_memories(context), context.caller))
+        ask_later_within_budget(
+            context.app, lambda: sum_up_session(context.app, found, _session_memories(context), context.caller)
+        )
 
 
 def _capture_occurrence(context: Context[Any], occurrence: Occurrence, tool: str) -> None:

@@ -19,8 +19,8 @@ from recollect.domain.lifecycle import EndSession, LifecycleSettings
 from recollect.domain.requests import Caller
 from recollect.domain.results import Memory
 from recollect.domain.search import View
-from recollect.memory.condense import MOST, beginning, condensed, day, may_condense
-from recollect.memory.summaries import replaced_by, write_summary
+from recollect.memory.condense import MOST, condensed_text, day_of, first_words, may_condense
+from recollect.memory.summaries import ids_that_replaced, write_summary
 from recollect.sessions.session_state import Context
 from recollect.text.layers import shortened, title
 from recollect.text.sentences import sentences
@@ -86,10 +86,10 @@ def summary(members: Sequence[Memory]) -> str:
     category = categories.pop() if len(categories) == 1 else None
     room = sum(len(memory.content) for memory in members)
     for longest in (_LONGEST, *_SHORTER):
-        text = condensed(
+        text = condensed_text(
             category,
             members,
-            lambda memory: f"{day(memory)}: {shortened(lines[memory.id], longest)}",  # noqa: B023
+            lambda memory: f"{day_of(memory)}: {shortened(lines[memory.id], longest)}",  # noqa: B023
             shown,
         )
         if len(text) < room:
@@ -154,7 +154,7 @@ def _central_sentence(memory: Memory, words: Mapping[int, frozenset[str]]) -> st
     others = [theirs for memory_id, theirs in words.items() if memory_id != memory.id]
     first = sentences(memory.content)[:_SENTENCES]
     best = max(first, key=lambda sentence: sum(jaccard(topic_words(sentence), theirs) for theirs in others), default="")
-    return shortened(" ".join(best.split()), _LONGEST) or beginning(memory)
+    return shortened(" ".join(best.split()), _LONGEST) or first_words(memory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +178,7 @@ def compress(app: App, caller: Caller, settings: LifecycleSettings, say: Say = s
     members = 0
     for cluster in clusters(old, app.clock(), timedelta(days=settings.compression_min_age_days)):
         some = [
-            memory for memory in cluster if not replaced_by(app, memory.id, memory.namespace)
+            memory for memory in cluster if not ids_that_replaced(app, memory.id, memory.namespace)
         ]  # who brought it back wants it so
         if len(some) < FEWEST:
             continue

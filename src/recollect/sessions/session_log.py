@@ -28,7 +28,7 @@ from recollect.errors import InvalidInput, NotFound
 from recollect.memory.forget import forget
 from recollect.memory.remember import remember
 from recollect.prompt.fence import permitted
-from recollect.search.other_projects import project_of, widened
+from recollect.search.other_projects import project_of, with_other_projects
 from recollect.search.visibility import parse_id, unfiltered
 from recollect.sessions.session_state import state_of
 
@@ -63,7 +63,7 @@ def glance_at_sessions(app: App, request: GlanceAtSessions, caller: Caller) -> S
     prompts, kept = app.sessions.first_prompts(sessions), app.sessions.kept_ids(sessions)
     view = unfiltered(app, ReadAccess(), caller)
     if request.everywhere:
-        view = widened(app, view, caller, None)
+        view = with_other_projects(app, view, caller, None)
     few = {row: ids[:_GLANCED] for row, ids in kept.items()}
     asked = {observation.memory_id for observation in prompts.values() if observation.memory_id}
     memories = app.records.load(asked.union(*few.values()), view)

@@ -10,7 +10,7 @@ from recollect.domain.enums import ObservationType as Kind
 from recollect.domain.enums import Source
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory
-from recollect.memory.condense import cited
+from recollect.memory.condense import cited_title
 from recollect.memory.summaries import session_key
 from recollect.sessions.observations.trail import Trail
 
@@ -59,6 +59,6 @@ def _lines_by_heading(kept: Sequence[Memory]) -> list[str]:
 
 
 def _lines(heading: str, memories: Sequence[str]) -> list[str]:
-    lines = [f"- {cited(memory)}" for memory in memories[:_MOST]]
+    lines = [f"- {cited_title(memory)}" for memory in memories[:_MOST]]
     more = [f"- and {len(memories) - _MOST} more"] if len(memories) > _MOST else []
     return [f"{heading}:", *lines, *more] if lines else []

@@ -24,8 +24,8 @@ from pydantic import TypeAdapter
 from sqlalchemy.exc import DatabaseError
 
 from recollect.errors import InvalidInput, StoreUnusable
-from recollect.store.files import flush, folder_of, usable
-from recollect.store.integrity import faults
+from recollect.store.files import flush_to_disk, folder_of, usable
+from recollect.store.integrity import backup_faults
 from recollect.store.journal_file import TIPS, begin_tips
 from recollect.store.kept_files import LOGS, put_in_place, scratch
 from recollect.store.sql import store_metadata, tables
@@ -91,21 +91,21 @@ def backup(database: Path, file: Path, *, force: bool = False) -> Manifest:
         raise StoreUnusable(f"There is no store at {database}.")
     with usable(f"The backup {file} cannot be written"), scratch(file.parent) as place:
         copy = place / DATABASE
-        _copy(database, copy)
+        _copy_database(database, copy)
         if found := faults_in(copy):
             raise StoreUnusable(f"The store {database} is damaged ({found}); no backup was written. {_ADVICE}")
-        _compact(copy)
-        with opened(copy) as whole:
-            contents = _contents(whole)
+        _drop_free_pages(copy)
+        with open_copy(copy) as whole:
+            contents = _read_contents(whole)
         made_at = datetime.now(UTC).isoformat(timespec="seconds")
-        manifest = Manifest(FORMAT, *contents, _hash(copy), copy.stat().st_size, made_at)
+        manifest = Manifest(FORMAT, *contents, _file_hash(copy), copy.stat().st_size, made_at)
         packed = place / "packed"
-        _pack(packed, copy, manifest)
+        _pack_backup(packed, copy, manifest)
         if _packed_hash(packed) != manifest.sha256:
             raise StoreUnusable(f"The backup {file} reads back otherwise than it was written; check the disk.")
         _check_target(file, force=force)
         packed.replace(file)
-        flush(file.parent)
+        flush_to_disk(file.parent)
     return manifest
 
 
@@ -123,8 +123,8 @@ def restore(database: Path, file: Path, *, force: bool = False, free: Callable[[
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with scratch(folder) as place:
             fresh = place / DATABASE
-            manifest = _unpack(file, fresh)
-            _verify(file, fresh, manifest)
+            manifest = _unpack_database(file, fresh)
+            _verify_copy(file, fresh, manifest)
             _check_free(database, force=force)
             free()
             holder = own(folder)
@@ -139,46 +139,48 @@ def restore(database: Path, file: Path, *, force: bool = False, free: Callable[[
 
 
 def verify(file: Path) -> Manifest:
-    """Read a backup as `restore` does and return what it holds; raises `InvalidInput` when it would be refused."""
+    """Read a backup as `restore` does and return its manifest; raise `InvalidInput` where `restore` would refuse it."""
     if not file.is_file():
         raise InvalidInput("file", f"There is no backup {file}.")
     with usable(f"The backup {file} cannot be read"), scratch(Path(tempfile.gettempdir())) as place:
         fresh = place / DATABASE
-        manifest = _unpack(file, fresh)
-        _verify(file, fresh, manifest)
+        manifest = _unpack_database(file, fresh)
+        _verify_copy(file, fresh, manifest)
     return manifest
 
 
 def faults_in(copy: Path) -> str:
-    """Say what is wrong with a copy of a database that nobody else has, or return an empty string."""
+    """Return what is wrong with a copy of a database that no other process has, an empty string where nothing is."""
     try:
-        with opened(copy) as database:
-            return "; ".join(faults(database)[:_NAMED])
+        with open_copy(copy) as database:
+            return "; ".join(backup_faults(database)[:_NAMED])
     except (DatabaseError, StoreUnusable, ValueError, TypeError, AttributeError) as error:  # a row may hold anything
         return str(getattr(error, "orig", error)).partition("\n")[0].rstrip(".")
 
 
 def _check_target(file: Path, *, force: bool) -> None:
+    """Raise `InvalidInput` where the file has no folder, or exists and `force` is not given."""
     if not file.parent.is_dir():
         raise InvalidInput("file", f"There is no folder {file.parent}; make it first, or name another file.")
     if file.exists() and not force:
         raise InvalidInput("file", f"{file} exists already; name another file, or overwrite it with --force.")
 
 
-def _copy(source: Path, target: Path) -> None:
-    """Copy the database page by page in one read transaction: in WAL mode no writer waits, and none is waited for."""
+def _copy_database(source: Path, target: Path) -> None:
+    """Copy the database page by page in one read transaction, which in WAL mode no writer waits for."""
     target.touch(mode=0o600)
-    with _existing(source) as live, closing(sqlite3.connect(target)) as copy:
+    with _connect_existing(source) as live, closing(sqlite3.connect(target)) as copy:
         live.backup(copy)
 
 
-def _compact(copy: Path) -> None:
-    """Leave out free pages: nothing of what was deleted, and no zeros that unpack to a multiple of the file."""
+def _drop_free_pages(copy: Path) -> None:
+    """Rewrite the copy without free pages, which hold deleted text or unpack to many zeros."""
     with closing(sqlite3.connect(copy, isolation_level=None)) as database:
         database.execute("VACUUM")
 
 
 def _packed_hash(packed: Path) -> str:
+    """Return the SHA-256 (hex) of the database inside a backup."""
     found = hashlib.sha256()
     with zipfile.ZipFile(packed) as archive, archive.open(DATABASE) as source:
         while block := source.read(_BLOCK):
@@ -186,30 +188,31 @@ def _packed_hash(packed: Path) -> str:
     return found.hexdigest()
 
 
-def _existing(database: Path) -> closing[sqlite3.Connection]:
+def _connect_existing(database: Path) -> closing[sqlite3.Connection]:
     return closing(sqlite3.connect(f"{database.absolute().as_uri()}?mode=rw", uri=True, timeout=30))
 
 
-def _contents(database: Database) -> tuple[str, dict[str, str], dict[str, int]]:
+def _read_contents(database: Database) -> tuple[str, dict[str, str], dict[str, int]]:
     """Return the schema's revision, the model's stamps and the counts."""
     with database.reading() as connection:
         counts = {name: count(connection, table) for name, table in _COUNTED.items()}
         return revision(database) or "", store_metadata.model_of(store_metadata.read(connection)), counts
 
 
-def _pack(file: Path, copy: Path, manifest: Manifest) -> None:
+def _pack_backup(file: Path, copy: Path, manifest: Manifest) -> None:
+    """Write the backup `file`, readable by its owner alone, from a copy of the database and its manifest."""
     file.touch(mode=0o600)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as packed:
         packed.writestr(MANIFEST, _MANIFEST.dump_json(manifest, indent=2))
         packed.write(copy, DATABASE)
-    flush(file)
+    flush_to_disk(file)
 
 
-def _unpack(file: Path, target: Path) -> Manifest:
-    """Write the database of the backup to `target` and hold it to the manifest's size and SHA-256."""
+def _unpack_database(file: Path, target: Path) -> Manifest:
+    """Write the database of the backup to `target`, and check it against the manifest's size and SHA-256."""
     try:
         with zipfile.ZipFile(file) as packed:
-            manifest = _manifest(file, packed)
+            manifest = _read_manifest(file, packed)
             same = packed.getinfo(DATABASE).file_size == manifest.size  # no more than that is unpacked
             _check_size(file, manifest.size, target.parent)
             if same:
@@ -219,36 +222,37 @@ def _unpack(file: Path, target: Path) -> Manifest:
     except InvalidInput:
         raise
     except _UNREADABLE as error:
-        raise _damaged(file, f"it cannot be read ({type(error).__name__})") from None
-    if not same or _hash(target) != manifest.sha256:
-        raise _damaged(file, "the database in it is not the one that was saved")
-    flush(target)
+        raise _damaged_error(file, f"it cannot be read ({type(error).__name__})") from None
+    if not same or _file_hash(target) != manifest.sha256:
+        raise _damaged_error(file, "the database in it is not the one that was saved")
+    flush_to_disk(target)
     return manifest
 
 
 def _check_size(file: Path, size: int, folder: Path) -> None:
-    """Refuse what unpacks to far more than a store does, or does not fit on the disk."""
+    """Raise `InvalidInput` for a database that unpacks to far more than a store does, or does not fit on the disk."""
     if size > _SMALL + _RATIO * file.stat().st_size:
-        raise _damaged(file, f"it would unpack to {size / 1e6:.0f} MB, more than any store of its size")
+        raise _damaged_error(file, f"it would unpack to {size / 1e6:.0f} MB, more than any store of its size")
     if size > (free := shutil.disk_usage(folder).free):
         raise StoreUnusable(f"The backup {file} needs {size / 1e6:.0f} MB, and {folder} has {free / 1e6:.0f} MB left.")
 
 
-def _manifest(file: Path, packed: zipfile.ZipFile) -> Manifest:
+def _read_manifest(file: Path, packed: zipfile.ZipFile) -> Manifest:
+    """Return the manifest of a backup; raise `InvalidInput` for a damaged one, or one of a newer Recollect."""
     if packed.getinfo(MANIFEST).file_size > _LARGEST_MANIFEST:
-        raise _damaged(file, "its manifest is not one of ours")
+        raise _damaged_error(file, "its manifest is not one of ours")
     try:
         found = json.loads(packed.read(MANIFEST))
         newer = isinstance(found, dict) and isinstance(found.get("format"), int) and found["format"] > FORMAT
         if not newer:
             return _MANIFEST.validate_python(found)
     except ValueError:
-        raise _damaged(file, "its manifest is not one of ours") from None
+        raise _damaged_error(file, "its manifest is not one of ours") from None
     raise InvalidInput("file", f"The backup {file} was made by a newer Recollect: upgrade Recollect.")
 
 
-def _verify(file: Path, copy: Path, manifest: Manifest) -> None:
-    """Look at every page, every line of the journal, and whether the database is what the manifest says."""
+def _verify_copy(file: Path, copy: Path, manifest: Manifest) -> None:
+    """Check every page, every line of the journal, and whether the database matches the manifest."""
     if manifest.schema not in (HEAD, *OLDER):
         raise InvalidInput(
             "file",
@@ -257,38 +261,39 @@ def _verify(file: Path, copy: Path, manifest: Manifest) -> None:
         )
     if manifest.schema != HEAD:
         _check_contents(file, copy, manifest)
-        with opened(copy) as database:
+        with open_copy(copy) as database:
             migrate(database)
         manifest = replace(manifest, schema=HEAD)
     if found := faults_in(copy):
-        raise _damaged(file, found)
+        raise _damaged_error(file, found)
     _check_contents(file, copy, manifest)
 
 
 def _check_contents(file: Path, copy: Path, manifest: Manifest) -> None:
+    """Raise `InvalidInput` where the copy has another schema, model or counts than the manifest."""
     try:
-        with opened(copy) as database:
-            found = _contents(database)
+        with open_copy(copy) as database:
+            found = _read_contents(database)
     except (DatabaseError, StoreUnusable) as error:
-        raise _damaged(file, str(getattr(error, "orig", error))) from None
+        raise _damaged_error(file, str(getattr(error, "orig", error))) from None
     if found != (manifest.schema, manifest.model, manifest.counts):
-        raise _damaged(file, "its database has another schema, model or counts than its manifest says")
+        raise _damaged_error(file, "its database has another schema, model or counts than its manifest says")
 
 
 def _check_free(database: Path, *, force: bool) -> bool:
-    """Say whether a database must be kept aside; refuse to do so unless `force` is true."""
-    used = _used(database)
+    """Return whether the database must be kept aside; raise `InvalidInput` where it must and `force` is not given."""
+    used = _is_used(database)
     if used and not force:
         raise InvalidInput("force", f"The store {database} is not empty; --force keeps it aside and replaces it.")
     return used
 
 
-def _used(database: Path) -> bool:
-    """Say whether the database holds anything; one that cannot be read may."""
+def _is_used(database: Path) -> bool:
+    """Say whether the database holds any row; a database that cannot be read counts as used."""
     if not database.exists() or not database.stat().st_size:
         return False
     try:
-        with _existing(database) as live:
+        with _connect_existing(database) as live:
             found = {row[0] for row in live.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             wanted = {table.name for table in _COUNTED.values()} & found
             used = any(live.execute(f"SELECT 1 FROM {name} LIMIT 1").fetchone() for name in wanted)  # noqa: S608 - our own names
@@ -299,8 +304,8 @@ def _used(database: Path) -> bool:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Database]:
-    """Open a copy that nobody else has; afterwards all of it is in the one file."""
+def open_copy(path: Path) -> Iterator[Database]:
+    """Open a copy that no other process has; when the block ends, all of its data is in the one file."""
     database = open_file(path)
     try:
         yield database
@@ -309,10 +314,10 @@ def opened(path: Path) -> Iterator[Database]:
         database.close()
 
 
-def _damaged(file: Path, why: str) -> InvalidInput:
+def _damaged_error(file: Path, why: str) -> InvalidInput:
     return InvalidInput("file", f"The backup {file} is damaged: {why}. Nothing was changed.")
 
 
-def _hash(path: Path) -> str:
+def _file_hash(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

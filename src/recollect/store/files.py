@@ -37,18 +37,18 @@ def folder_of(database: Path) -> Path:
     return Path(store_folder.folder_of(str(database)))
 
 
-def secure(folder: Path) -> None:
-    """Refuse a data folder that another user owns or has put something into, and take the right to write from others.
+def secure_folder(folder: Path) -> None:
+    """Refuse a data folder that another user owns or has put files into; take the right to write from others.
 
     Links are followed where they are our own or the superuser's. Raises `StoreUnusable`.
     """
     if not folder.is_dir():
         return
     try:
-        _secure(folder)
+        _check_owners_and_mode(folder)
         for one in _FOLDERS:
             if (folder / one).is_dir():
-                _secure(folder / one)
+                _check_owners_and_mode(folder / one)
     except RecollectError:
         raise
     except OSError as error:
@@ -56,7 +56,8 @@ def secure(folder: Path) -> None:
         raise StoreUnusable(reason) from None
 
 
-def _secure(folder: Path) -> None:
+def _check_owners_and_mode(folder: Path) -> None:
+    """Raise `StoreUnusable` for a foreign owner in the folder, or for write access of others that cannot be removed."""
     ours, about = os.geteuid(), folder.stat()
     with os.scandir(folder) as entries:
         owners = {folder: {about.st_uid, folder.lstat().st_uid}}
@@ -65,7 +66,7 @@ def _secure(folder: Path) -> None:
                 owners[Path(one.path)] = {one.stat(follow_symlinks=False).st_uid}
     for path, found in owners.items():
         if found - {0, ours}:
-            raise _foreign(path)
+            raise _foreign_owner_error(path)
     if about.st_mode & _OTHERS:
         if about.st_uid != ours or about.st_mode & stat.S_ISVTX:
             raise StoreUnusable(f"Other users can write into {folder}. {ELSEWHERE}")
@@ -76,10 +77,10 @@ def _secure(folder: Path) -> None:
 def check_owner(file: Path) -> None:
     """Refuse a file, or a link in its place, that another user owns. Raises `StoreUnusable`."""
     if os.path.lexists(file) and file.lstat().st_uid not in {0, os.geteuid()}:
-        raise _foreign(file)
+        raise _foreign_owner_error(file)
 
 
-def _foreign(path: Path) -> StoreUnusable:
+def _foreign_owner_error(path: Path) -> StoreUnusable:
     return StoreUnusable(
         f"{path} belongs to another user, {owner_name(path)}, who could plant or read memories. {ELSEWHERE} "
         f"If it is yours, run `{remedy(path)}`."
@@ -99,8 +100,8 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def flush(path: Path) -> None:
-    """See to it that a file, or the names in a folder, outlive a power failure."""
+def flush_to_disk(path: Path) -> None:
+    """Make a file, or the names in a folder, outlast a power failure."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -24,7 +24,7 @@ from recollect.errors import StoreUnusable
 from recollect.store import journal, journal_state
 from recollect.store.entries import ChunkDigests
 from recollect.store.sql import store_metadata, tables
-from recollect.store.sql.child_tables import held_memories
+from recollect.store.sql.child_tables import count_by_namespace_and_level
 from recollect.store.sql.database import Database
 from recollect.store.sql.granted_rights import never_granted, unknown_roles
 from recollect.store.sql.migrations import schema_faults
@@ -100,45 +100,45 @@ def examine(
     can only be read: that is a finding, too.
     """
     looks: dict[str, Callable[[Connection], Check]] = {
-        "database": lambda connection: _database(connection, database),
-        "schema": lambda connection: _schema(connection, database),
-        "journal": lambda connection: _journal(connection, deep=deep),
-        "counts": _counts,
-        "accounts": _accounts,
+        "database": lambda connection: _check_database(connection, database),
+        "schema": lambda connection: _check_schema(connection, database),
+        "journal": lambda connection: _check_journal(connection, deep=deep),
+        "counts": _check_counts,
+        "accounts": _check_accounts,
     }
     if database.read_only:
-        looks["vocabulary"] = _vocabulary
+        looks["vocabulary"] = _check_vocabulary
     proven: list[dict[str, Any]] = []
     if embed is not None and deep:
-        looks["embeddings"] = lambda connection: _all_embeddings(connection, embed, proven)
+        looks["embeddings"] = lambda connection: _check_all_embeddings(connection, embed, proven)
     elif embed is not None:
-        looks["embeddings"] = lambda connection: _embeddings(connection, embed)
+        looks["embeddings"] = lambda connection: _check_some_embeddings(connection, embed)
     for name, look in looks.items():
-        yield _looked(database, name, look)
+        yield _check_part(database, name, look)
     if proven and not database.read_only:
         with suppress(StoreUnusable), database.writing() as connection:  # else the next look embeds them again
             connection.execute(_PROVE, proven)
     if database.read_only:
         yield Check("indexes", False, "not compared, as the data folder cannot be written", _ELSEWHERE)
         return
-    yield from _indexes(database, vectors, index, deep=deep)
+    yield from _check_indexes(database, vectors, index, deep=deep)
 
 
-def _indexes(database: Database, vectors: VectorSearch, index: VectorIndex, *, deep: bool) -> Iterator[Check]:
+def _check_indexes(database: Database, vectors: VectorSearch, index: VectorIndex, *, deep: bool) -> Iterator[Check]:
     """Compare the indexes with the memories, once the vector index has caught up; nobody writes meanwhile."""
     with suppress(StoreUnusable):  # the checks say why
         vectors.sync(everything=index.proven_by_use)
     waiting: set[int] = set()
     try:
         with database.exclusive() as connection:
-            yield _text(connection, database)
-            yield _vocabulary(connection)
-            waiting = _waiting(connection)
-            yield _vectors(connection, vectors, index, waiting)
+            yield _check_text_index(connection, database)
+            yield _check_vocabulary(connection)
+            waiting = _waiting_ids(connection)
+            yield _check_vector_index(connection, vectors, index, waiting)
     except StoreUnusable as error:
         yield Check("indexes", False, str(error), _RESTORE)
     try:
-        yield _values(vectors, deep=deep)
+        yield _check_values(vectors, deep=deep)
     except StoreUnusable as error:
         yield Check("vector values", False, str(error), _RESTORE)
     advice = "Wait a moment; when it stays, run `recollect reindex`."
@@ -147,8 +147,8 @@ def _indexes(database: Database, vectors: VectorSearch, index: VectorIndex, *, d
     yield Check("outbox", well, "nothing waits" if well else waits, advice)
 
 
-def faults(database: Database) -> list[str]:
-    """Name everything that makes a database file no good as a backup: its schema, pages, journal, rows and references.
+def backup_faults(database: Database) -> list[str]:
+    """Return everything that makes a database file unfit as a backup: in schema, pages, journal, rows or references.
 
     Nothing in the file runs before its schema is known to be ours.
     """
@@ -160,19 +160,19 @@ def faults(database: Database) -> list[str]:
             return [str(one).splitlines()[0] for one in verdict]
         if connection.exec_driver_sql("PRAGMA foreign_key_check").first() is not None:
             return ["a row refers to one that is not there"]
-        return tampered(connection, deep=True)[1]
+        return find_tampering(connection, deep=True)[1]
 
 
-def tampered(connection: Connection, *, deep: bool) -> tuple[int, list[str]]:
-    """Walk the journal and compare rows with it; return how many lines were read, and what is not as it says."""
+def find_tampering(connection: Connection, *, deep: bool) -> tuple[int, list[str]]:
+    """Walk the journal and compare the rows with it; return how many lines were read, and each difference."""
     walked = journal.walk(connection, None if deep else _LINES)
     broken = [f"line {number} of {name}" for name, number in sorted(walked.broken.items())]
     chains = [f"changed or missing before: {', '.join(broken)}"] if broken else []
     return walked.lines, [*chains, *journal_state.altered(connection, walked.signed, whole=walked.whole)]
 
 
-def _looked(database: Database, name: str, look: Callable[[Connection], Check]) -> Check:
-    """Look at one part; one that cannot be read is not well."""
+def _check_part(database: Database, name: str, look: Callable[[Connection], Check]) -> Check:
+    """Return the check that `look` makes; a part that cannot be read fails its check."""
     try:
         with database.reading() as connection:
             return look(connection)
@@ -182,25 +182,26 @@ def _looked(database: Database, name: str, look: Callable[[Connection], Check]) 
         return Check(name, False, f"a row holds what Recollect never writes: {error}", _EDITED)
 
 
-def _database(connection: Connection, database: Database) -> Check:
+def _check_database(connection: Connection, database: Database) -> Check:
     damage = database.dialect.damage(connection)
     return Check("database", not damage, damage or "its pages are sound", _RESTORE)
 
 
-def _schema(connection: Connection, database: Database) -> Check:
+def _check_schema(connection: Connection, database: Database) -> Check:
     found = schema_faults(connection) if database.file else []
-    seen = _named([str(fault) for fault in found]) or "tables, indexes and triggers are ours"
+    seen = _name_first([str(fault) for fault in found]) or "tables, indexes and triggers are ours"
     return Check("schema", not found, seen, _REINDEX if all(fault.is_derived for fault in found) else _RESTORE)
 
 
-def _journal(connection: Connection, *, deep: bool) -> Check:
-    _, found = tampered(connection, deep=deep)
+def _check_journal(connection: Connection, *, deep: bool) -> Check:
+    _, found = find_tampering(connection, deep=deep)
     seen = "its chains are whole, and the rows are as they say"
-    return Check("journal", not found, _named(found) or seen, _EDITED)
+    return Check("journal", not found, _name_first(found) or seen, _EDITED)
 
 
-def _counts(connection: Connection) -> Check:
-    found = held_memories(connection)
+def _check_counts(connection: Connection) -> Check:
+    """Check the counts of memories and the names of speakers, which are derived from the memories."""
+    found = count_by_namespace_and_level(connection)
     kept = {(row.namespace_id, row.sensitivity): row.memories for row in connection.execute(select(held))}
     spoken = set(connection.execute(select(memory.c.namespace_id, memory.c.speaker).distinct()))
     known = set(connection.execute(select(speaker.c.namespace_id, speaker.c.name).distinct()))
@@ -209,7 +210,8 @@ def _counts(connection: Connection) -> Check:
     return Check("counts", right, seen, _REINDEX)
 
 
-def _accounts(connection: Connection) -> Check:
+def _check_accounts(connection: Connection) -> Check:
+    """Check that Recollect knows every role, and that the journal has a line for every right."""
     foreign = unknown_roles(connection)
     if foreign:
         return Check("accounts", False, f"{foreign} roles are none that Recollect knows", _ROLES)
@@ -219,20 +221,21 @@ def _accounts(connection: Connection) -> Check:
     return Check("accounts", not forged, seen, _FORGED)
 
 
-def _text(connection: Connection, database: Database) -> Check:
+def _check_text_index(connection: Connection, database: Database) -> Check:
     damaged = database.dialect.text_damage(connection)
     seen = f"{damaged} does not agree with the memories" if damaged else "agrees with the memories"
     return Check("text index", not damaged, seen, f"{_REINDEX} If that fails: {_RESTORE[0].lower()}{_RESTORE[1:]}")
 
 
-def _vocabulary(connection: Connection) -> Check:
+def _check_vocabulary(connection: Connection) -> Check:
     stored = {(row.namespace_id, row.sensitivity, row.text): row.uses for row in connection.execute(select(word))}
     right = stored == word_uses(connection)
     seen = "agrees with the memories" if right else "the words do not agree with the memories"
     return Check("vocabulary", right, seen, _REINDEX)
 
 
-def _vectors(connection: Connection, vectors: VectorSearch, index: VectorIndex, waiting: set[int]) -> Check:
+def _check_vector_index(connection: Connection, vectors: VectorSearch, index: VectorIndex, waiting: set[int]) -> Check:
+    """Check that the index holds the vectors that SQL has, except those of the `waiting` memories."""
     expected = _expected_ids(connection)
     try:
         differing = (one for name, ids in expected.items() for one in index.ids(name) ^ ids)
@@ -245,7 +248,7 @@ def _vectors(connection: Connection, vectors: VectorSearch, index: VectorIndex, 
 
 
 def _expected_ids(connection: Connection) -> dict[str, set[str]]:
-    """Return the ids that the index should hold, by namespace; one without vectors has an empty set."""
+    """Return, by namespace, the ids that the index should hold; a namespace without vectors has an empty set."""
     found: dict[str, set[str]] = {name: set() for name in connection.execute(select(namespace.c.name)).scalars()}
     columns = (namespace.c.name, tables.vector.c.memory_id, tables.vector.c.ordinal)
     query = select(*columns).select_from(tables.vector).join(memory).join(namespace).where(shown())
@@ -260,7 +263,7 @@ def unreadable(name: str, error: IndexBroken) -> Check:
     return Check(name, False, f"cannot be read: {error}", _CHROMA if away else _REINDEX)
 
 
-def _values(vectors: VectorSearch, *, deep: bool) -> Check:
+def _check_values(vectors: VectorSearch, *, deep: bool) -> Check:
     """Compare what SQL and the vector index hold of each chunk, or of those of a few memories."""
     try:
         wrong = vectors.differing(None if deep else _SAMPLE)
@@ -268,75 +271,78 @@ def _values(vectors: VectorSearch, *, deep: bool) -> Check:
         return unreadable("vector values", error)
     if wrong and vectors.state == "rebuilding":
         return Check("vector values", True, _REBUILDING)
-    seen = f"the index holds other vectors of memory {_ids(wrong)}" if wrong else "the index holds the vectors of SQL"
+    seen = (
+        f"the index holds other vectors of memory {_ids_text(wrong)}" if wrong else "the index holds the vectors of SQL"
+    )
     return Check("vector values", not wrong, seen, _REINDEX)
 
 
-def _embeddings(connection: Connection, embed: Embed) -> Check:
+def _check_some_embeddings(connection: Connection, embed: Embed) -> Check:
     """Embed a few memories again and compare: their vectors may be damaged, or another text's."""
-    looked = select(memory.c.id, memory.c.content).where(shown(), memory.c.id.not_in(_waiting(connection)))
+    looked = select(memory.c.id, memory.c.content).where(shown(), memory.c.id.not_in(_waiting_ids(connection)))
     drawn = connection.execute(looked.order_by(func.random()).limit(_EMBEDDED)).all()
-    stored = _stored(connection, [one.id for one in drawn])
-    wrong = {one.id for one in drawn if not _same(stored[one.id], embed(one.content))}
-    return _of_texts(wrong, "are those of the texts")
+    stored = _stored_vectors(connection, [one.id for one in drawn])
+    wrong = {one.id for one in drawn if not _is_same_embedding(stored[one.id], embed(one.content))}
+    return _embeddings_check(wrong, "are those of the texts")
 
 
-def _all_embeddings(connection: Connection, embed: Embed, proven: list[dict[str, Any]]) -> Check:
-    """Compare the vectors of all memories with their texts by their digests, and embed where these do not prove them.
+def _check_all_embeddings(connection: Connection, embed: Embed, proven: list[dict[str, Any]]) -> Check:
+    """Compare the vectors of all memories with their texts: by digest, or by embedding where the digest fails.
 
     Fills `proven` with the digests of those that are right without one.
     """
-    waiting, model = _waiting(connection), store_metadata.model_of(store_metadata.read(connection))
+    waiting, model = _waiting_ids(connection), store_metadata.model_of(store_metadata.read(connection))
     every = connection.execute(select(memory.c.id).where(shown()).order_by(memory.c.id)).scalars()
     ids = [one for one in every if one not in waiting]
     drawn, wrong = set(random.sample(ids, min(_DRAWN, len(ids)))), set[int]()
     for first in range(0, len(ids), _AT_ONCE):
         some = ids[first : first + _AT_ONCE]
-        stored = _stored(connection, some)
+        stored = _stored_vectors(connection, some)
         for one in connection.execute(_CONTENTS, {"ids": some}):
             digests = ChunkDigests(sha256(one.content.encode()).hexdigest(), model, len(stored[one.id]))
             made = [digests.of(row.ordinal, row.start, row.stop, row.embedding) for row in stored[one.id]]
             right = bool(made) and made == [row.digest for row in stored[one.id]]
             if right and one.id not in drawn:
                 continue
-            if not _same(stored[one.id], embed(one.content)):
+            if not _is_same_embedding(stored[one.id], embed(one.content)):
                 wrong.add(one.id)
             elif not right:
                 rows = zip(stored[one.id], made, strict=True)
                 proven += [{"of": one.id, "at": row.ordinal, "old": row.digest, "new": new} for row, new in rows]
     seen = f"are those of the texts by their digests; {_DRAWN} at most were drawn at random and embedded again"
-    return _of_texts(wrong, seen)
+    return _embeddings_check(wrong, seen)
 
 
-def _stored(connection: Connection, ids: Sequence[int]) -> dict[int, list[Any]]:
-    """Return the vectors of some memories as SQL holds them, in their order."""
+def _stored_vectors(connection: Connection, ids: Sequence[int]) -> dict[int, list[Any]]:
+    """Return, by memory id, its stored vectors in their order."""
     found: dict[int, list[Any]] = {one: [] for one in ids}
     for row in connection.execute(_VECTORS, {"ids": list(ids)}):
         found[row.memory_id].append(row)
     return found
 
 
-def _of_texts(wrong: set[int], well: str) -> Check:
-    seen = f"the vectors of memory {_ids(wrong)} are not those of its text" if wrong else well
+def _embeddings_check(wrong: set[int], well: str) -> Check:
+    seen = f"the vectors of memory {_ids_text(wrong)} are not those of its text" if wrong else well
     return Check("embeddings", not wrong, seen, "Run `recollect reindex --all`.")
 
 
-def _same(stored: Sequence[Any], made: Sequence[Chunk]) -> bool:
+def _is_same_embedding(stored: Sequence[Any], made: Sequence[Chunk]) -> bool:
+    """Say whether stored vectors have the places of newly made ones, and nearly their direction."""
     if [(one.start, one.stop) for one in stored] != [(one.start, one.end) for one in made]:
         return False
     pairs = [(one.embedding, two.vector) for one, two in zip(stored, made, strict=True)]
     return all(len(one) == two.nbytes and float(as_vector(one) @ two) > _AS_EMBEDDED for one, two in pairs)
 
 
-def _waiting(connection: Connection) -> set[int]:
+def _waiting_ids(connection: Connection) -> set[int]:
     return set(connection.execute(select(outbox.c.memory_id)).scalars())
 
 
-def _ids(found: set[int]) -> str:
-    return _named([str(one) for one in sorted(found)])
+def _ids_text(found: set[int]) -> str:
+    return _name_first([str(one) for one in sorted(found)])
 
 
-def _named(found: Sequence[str]) -> str:
-    """Name the first few of what was found, and how many more there are."""
+def _name_first(found: Sequence[str]) -> str:
+    """Return the first few findings and how many more there are, as one text."""
     more = len(found) - _NAMED
     return "; ".join(found[:_NAMED]) + (f"; {more} more" if more > 0 else "")

@@ -74,13 +74,13 @@ class JournalMirror:
         with self._lock, usable(f"The journal's mirror {self._file} cannot be written"):
             self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             size = self._file.stat().st_size if self._file.exists() else 0
-            whole = size if size == self._size and not verify else self._read(verify=verify)
-            with open(self._file, "ab", opener=_privately) as stream:
+            whole = size if size == self._size and not verify else self._read_file(verify=verify)
+            with open(self._file, "ab", opener=_open_private) as stream:
                 stream.truncate(whole)
-                for row in self._missing():
+                for row in self._missing_lines():
                     line = {**row._mapping, "at": row.at.isoformat(timespec="microseconds")}
                     stream.write(json.dumps(line, ensure_ascii=False, sort_keys=True).encode() + b"\n")
-                    self._note(_Line(row.namespace, row.id, row.previous, row.hash))
+                    self._note_line(_Line(row.namespace, row.id, row.previous, row.hash))
                 stream.flush()
                 os.fsync(stream.fileno())
                 self._size = stream.seek(0, os.SEEK_END)
@@ -115,7 +115,7 @@ class JournalMirror:
             return Check(name, False, seen, advice)
         return Check(name, True, "goes as far as the journal")
 
-    def _read(self, *, verify: bool) -> int:
+    def _read_file(self, *, verify: bool) -> int:
         """Read the whole file; return where its last whole line ends, behind which a crash may have left a part."""
         foreign = StoreUnusable(f"The file {self._file} is no mirror of a journal and stays as it is.")
         self._tips, self._broken, whole, part = {}, {}, 0, b""
@@ -126,7 +126,7 @@ class JournalMirror:
                         known = _LINE.validate_json(line, strict=True)
                     except ValueError:
                         raise foreign from None
-                    self._note(known, honest=not verify or _hash_of(json.loads(line)) == known.hash)
+                    self._note_line(known, honest=not verify or _hash_of(json.loads(line)) == known.hash)
                     whole += len(line)
                 else:
                     part = line[: len(_BEGINS)]
@@ -134,21 +134,23 @@ class JournalMirror:
             raise foreign
         return whole
 
-    def _note(self, line: _Line, *, honest: bool = True) -> None:
+    def _note_line(self, line: _Line, *, honest: bool = True) -> None:
+        """Take a line as the tip of its namespace; remember the first line that does not follow from the tip before."""
         before = self._tips.get(line.namespace)
         if not honest or line.previous != (before.hash if before else FIRST):
             self._broken.setdefault(line.namespace, line.id)
         self._tips[line.namespace] = line
 
-    def _missing(self) -> Iterable[Row[Any]]:
-        """Return the lines that the file lacks, by their ids; each namespace has its own last one."""
+    def _missing_lines(self) -> Iterable[Row[Any]]:
+        """Yield the lines that the file lacks, by their ids; each namespace has its own last line."""
         with self._database.reading() as connection:
             last = last_ids(connection)
         tips = {name: self._tips[name].id if name in self._tips else 0 for name in last}
-        lacking = [self._after(name, tips[name]) for name, number in sorted(last.items()) if number > tips[name]]
+        lacking = [self._lines_after(name, tips[name]) for name, number in sorted(last.items()) if number > tips[name]]
         return heapq.merge(*lacking, key=lambda row: row.id)
 
-    def _after(self, namespace: str, number: int) -> Iterator[Row[Any]]:
+    def _lines_after(self, namespace: str, number: int) -> Iterator[Row[Any]]:
+        """Yield, page by page, the journal's lines of a namespace with ids above `number`."""
         while True:
             query = select(journal).where(journal.c.namespace == namespace, journal.c.id > number)
             with self._database.reading() as connection:
@@ -159,7 +161,7 @@ class JournalMirror:
             number = page[-1].id
 
 
-def _privately(path: str, flags: int) -> int:
+def _open_private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
@@ -204,13 +206,13 @@ class JournalTips:
         Raises `StoreUnusable` when the file cannot be read or written, or holds something else.
         """
         with self._lock, usable(f"The file {self._file} cannot be written"):
-            known = self._read()
+            known = self._read_file()
             with self._database.reading() as connection:
                 wanted = {name: one for name, one in last_ids(connection).items() if known.get(name, _NONE).id != one}
                 grown = known | {
-                    name: _tip(connection, name, number, known.get(name, _NONE))
+                    name: _next_tip(connection, name, number, known.get(name, _NONE))
                     for name, number in wanted.items()
-                    if not _lost(connection, name, known.get(name, _NONE))
+                    if not _lacks_tip(connection, name, known.get(name, _NONE))
                 }
             if grown != known or not self._file.exists():
                 begin_tips(self._file, grown)
@@ -228,7 +230,7 @@ class JournalTips:
         advice = f"{_ADVICE} {trust}"
         try:
             with self._lock, usable(f"The file {self._file} cannot be read"):
-                known = self._read()
+                known = self._read_file()
         except StoreUnusable as error:
             return Check(name, False, str(error), advice)
         if gone := known.pop("", None):
@@ -240,11 +242,11 @@ class JournalTips:
                 f"Compare with a backup (`recollect backup verify FILE`), unless you moved it. {trust}",
             )
         with self._database.reading() as connection:
-            lost = [one for one, tip in sorted(known.items()) if _lost(connection, one, tip)]
+            lost = [one for one, tip in sorted(known.items()) if _lacks_tip(connection, one, tip)]
         seen = f"the journal of {', '.join(lost)} was cut off or written anew since it was last seen"
         return Check(name, not lost, seen if lost else "the journal continues without gaps", advice)
 
-    def _read(self) -> dict[str, _Tip]:
+    def _read_file(self) -> dict[str, _Tip]:
         """Return the tips; for a file that is missing one without a namespace, whose hash is the day."""
         if not self._file.exists():
             return {"": _Tip(0, f"{datetime.now(UTC):%Y-%m-%d}", 0)}
@@ -258,7 +260,7 @@ class JournalTips:
 def begin_tips(file: Path, tips: Mapping[str, _Tip] = MappingProxyType({})) -> None:
     """Write a file of tips; without any it trusts the journal that it finds."""
     new = file.with_name(f"{file.name}.new")
-    with open(new, "wb", opener=_privately) as stream:
+    with open(new, "wb", opener=_open_private) as stream:
         stream.write(_TIPS.dump_json(dict(tips)))
     new.replace(file)
 
@@ -266,7 +268,8 @@ def begin_tips(file: Path, tips: Mapping[str, _Tip] = MappingProxyType({})) -> N
 _NONE = _Tip(0, FIRST, 0)
 
 
-def _tip(connection: Connection, namespace: str, number: int, known: _Tip) -> _Tip:
+def _next_tip(connection: Connection, namespace: str, number: int, known: _Tip) -> _Tip:
+    """Return the tip of a chain at line `number`, counted on from the tip that was known before."""
     newer = count(
         connection, journal, journal.c.namespace == namespace, journal.c.id > known.id, journal.c.id <= number
     )
@@ -274,7 +277,7 @@ def _tip(connection: Connection, namespace: str, number: int, known: _Tip) -> _T
     return _Tip(number, last, known.lines + newer)
 
 
-def _lost(connection: Connection, namespace: str, tip: _Tip) -> bool:
+def _lacks_tip(connection: Connection, namespace: str, tip: _Tip) -> bool:
     """Say whether the journal no longer has this line, or another number of lines up to it."""
     mine = (journal.c.namespace == namespace) & (journal.c.id <= tip.id)
     last = connection.execute(select(journal.c.hash).where(mine, journal.c.id == tip.id)).scalar()

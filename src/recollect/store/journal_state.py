@@ -61,7 +61,7 @@ def states_of(connection: Connection, subjects: Iterable[Subject]) -> dict[Subje
     for kind in tuple(ids):
         table = _TABLES[kind]
         for row in select_in(connection, select(*_COLUMNS[kind]), table.c.id, ids[kind]):
-            found[kind, row.id] = _state(row, lists[row.id] if kind == "memory" else {})
+            found[kind, row.id] = _checksum(row, lists[row.id] if kind == "memory" else {})
     return found
 
 
@@ -92,13 +92,14 @@ def altered(connection: Connection, signed: Mapping[Subject, Signed], *, whole: 
             yield f"the content of memory {row.id} does not have its hash"
 
 
-def _state(row: Row[Any], lists: Mapping[str, list[str]]) -> str:
+def _checksum(row: Row[Any], lists: Mapping[str, list[str]]) -> str:
+    """Return the SHA-256 (hex) of a row and of its lists of labels, without derived columns."""
     said = ((name, value) for name, value in row._mapping.items() if name not in _DERIVED)
     values = {name: value for name, value in said if name not in _LATER or value is not None}
-    dated = {name: _moment(value) if isinstance(value, datetime) else value for name, value in values.items()}
+    dated = {name: _utc_text(value) if isinstance(value, datetime) else value for name, value in values.items()}
     canonical = json.dumps([dated, lists], sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
-def _moment(value: datetime) -> str:
+def _utc_text(value: datetime) -> str:
     return value.astimezone(UTC).isoformat(timespec="microseconds")

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final
 
 from recollect.domain.results import Check
-from recollect.store.files import flush, folder_of, remove
+from recollect.store.files import flush_to_disk, folder_of, remove
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +54,7 @@ def put_in_place(database: Path, fresh: Path, place: Path, keep: str, derived: I
                 path.rename(aside)
                 undo.callback(aside.rename, path)
         fresh.replace(database)
-        flush(database.parent)
+        flush_to_disk(database.parent)
         undo.pop_all()
     return kept
 
@@ -72,6 +72,7 @@ def _second_name(database: Path, keep: str) -> Path:
 
 
 def _put_back(database: Path, kept: Path) -> None:
+    """Give a kept database its first name back."""
     kept.replace(database)
     kept.unlink(missing_ok=True)  # two names of one file: `replace` leaves both
 

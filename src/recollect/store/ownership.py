@@ -18,30 +18,30 @@ _MOST: Final = 10_000  # entries that are looked at
 
 def owner_name(path: Path) -> str:
     """Return the name of the user who owns a file, or of the link in its place."""
-    return _user(path.lstat().st_uid)
+    return _user_name(path.lstat().st_uid)
 
 
 def remedy(path: Path) -> str:
     """Return the command that gives a file or a folder to the user of this process."""
-    return f"sudo chown -R {shlex.quote(f'{_user(os.geteuid())}:')} {shlex.quote(str(path))}"
+    return f"sudo chown -R {shlex.quote(f'{_user_name(os.geteuid())}:')} {shlex.quote(str(path))}"
 
 
-def obstacle(folder: Path, error: OSError | None = None) -> Path | None:
-    """Return what of another user this process may not use: what an error names, else the first thing in a data folder.
+def foreign_path(folder: Path, error: OSError | None = None) -> Path | None:
+    """Return the first path of another user that this process may not use; None where there is none.
 
-    It may be a folder above. Return None where there is none.
+    That is the path that an error names, or a path in the data folder, or a folder above either.
     """
     named = [Path(str(error.filename))] if error is not None and error.filename else []
     for path in (*named, folder):
         around = next((one for one in (path, *path.parents) if os.path.lexists(one)), path)
-        if _is_kept(around):
+        if _is_denied(around):
             return around
-    return next((one for one in islice(_inside(folder), _MOST) if _is_kept(one)), None)
+    return next((one for one in islice(_paths_inside(folder), _MOST) if _is_denied(one)), None)
 
 
 def problem(folder: Path, error: OSError | None = None) -> str:
     """Return which file of another user is in the way, its owner and the remedy; an empty text where none is."""
-    path = obstacle(folder, error)
+    path = foreign_path(folder, error)
     if path is None:
         return ""
     own = f" {ELSEWHERE}" if path == folder or path in folder.parents else ""
@@ -55,8 +55,8 @@ def unwritable(folder: Path, error: OSError) -> StoreUnusable:
     return StoreUnusable(reason or f"The data folder {folder} cannot be written: {error.strerror or error}.")
 
 
-def _is_kept(path: Path) -> bool:
-    """Say whether a thing of another user may not be read and written by this process."""
+def _is_denied(path: Path) -> bool:
+    """Say whether a file or folder of another user cannot be read and written by this process."""
     try:
         about = path.lstat()
     except OSError:
@@ -67,7 +67,8 @@ def _is_kept(path: Path) -> bool:
     return not os.access(path, wanted, effective_ids=os.access in os.supports_effective_ids)
 
 
-def _inside(folder: Path) -> Iterator[Path]:
+def _paths_inside(folder: Path) -> Iterator[Path]:
+    """Yield every path below a folder, in order of names; nothing for a folder that cannot be read."""
     try:
         with os.scandir(folder) as entries:
             there = sorted(entries, key=lambda one: one.name)
@@ -76,10 +77,10 @@ def _inside(folder: Path) -> Iterator[Path]:
     for one in there:
         yield Path(one.path)
         if one.is_dir(follow_symlinks=False):
-            yield from _inside(Path(one.path))
+            yield from _paths_inside(Path(one.path))
 
 
-def _user(number: int) -> str:
+def _user_name(number: int) -> str:
     """Return the system's name of a user, else the number."""
     try:
         return str(import_module("pwd").getpwuid(number).pw_name)

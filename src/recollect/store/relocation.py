@@ -48,22 +48,22 @@ def relocate(source: Database, target: Database, report: Report = lambda _done, 
     """
     with source.exclusive() as connection:
         mark = store_metadata.own_id(connection)
-    _begin(target, mark)
+    _mark_target(target, mark)
     with source.reading() as rows:
         total = sum(count(rows, table) for table in _TABLES)
         done = 0
         for table in _TABLES:
-            for copied in _copy(rows, target, table):
+            for copied in _copy_missing_rows(rows, target, table):
                 done += copied
                 report(done, total)
-        _finish(rows, source, target)
-        found = {table.name: _compared(rows, target, table) for table in _TABLES}
+        _copy_metadata(rows, source, target)
+        found = {table.name: _compare_table(rows, target, table) for table in _TABLES}
     with target.exclusive() as connection:
         store_metadata.erase(connection, [_MARK])
     return Relocated(found)
 
 
-def _begin(target: Database, mark: str) -> None:
+def _mark_target(target: Database, mark: str) -> None:
     """Mark the target as a part of this store; refuse one that holds anything else."""
     with target.exclusive() as connection:
         known = store_metadata.read(connection).get(_MARK)
@@ -74,14 +74,14 @@ def _begin(target: Database, mark: str) -> None:
         store_metadata.write(connection, {_MARK: mark})
 
 
-def _copy(rows: Connection, target: Database, table: Table) -> Iterator[int]:
+def _copy_missing_rows(rows: Connection, target: Database, table: Table) -> Iterator[int]:
     """Copy what the target lacks of a table; yield how many rows it had, then how many each step has added."""
     lead = table.primary_key.columns.values()[0]
-    plain = _plain(table)
+    plain = _select_stored(table)
     if not isinstance(lead.type, Integer):
         with target.exclusive() as connection:
             connection.execute(table.delete())
-            copied = _insert(connection, table, rows.execute(plain).mappings())
+            copied = _insert_rows(connection, table, rows.execute(plain).mappings())
         yield copied
         return
     with target.reading() as connection:
@@ -93,25 +93,26 @@ def _copy(rows: Connection, target: Database, table: Table) -> Iterator[int]:
         first, final = ids[start], ids[min(start + _BATCH, len(ids)) - 1]
         some = rows.execute(plain.where(lead.between(first, final))).mappings()
         with target.exclusive() as connection:
-            copied = _insert(connection, table, some)
+            copied = _insert_rows(connection, table, some)
         yield copied
 
 
-def _insert(connection: Connection, table: Table, rows: Iterable[Any]) -> int:
+def _insert_rows(connection: Connection, table: Table, rows: Iterable[Any]) -> int:
+    """Insert rows as they are stored; return how many."""
     copied = 0
     for batch in in_batches(dict(one) for one in rows):
-        connection.execute(insert(_bare(table)), batch)
+        connection.execute(insert(_without_types(table)), batch)
         copied += len(batch)
     return copied
 
 
-def _plain(table: Table) -> Select[Any]:
-    """Select the rows of a table, with levels of sensitivity and kinds as the texts that they are stored as."""
+def _select_stored(table: Table) -> Select[Any]:
+    """Select the rows of a table with levels and kinds as their stored texts."""
     return select(*(type_coerce(one, Text()).label(one.name) if _is_kind(one) else one for one in table.c))
 
 
-def _bare(table: Table) -> Table:
-    """Return the table with columns that take those texts as they are."""
+def _without_types(table: Table) -> Table:
+    """Return the table with columns that take stored texts unchanged."""
     known = _BARE.get(table.name)
     if known is None:
         known = table.to_metadata(tables.metadata.__class__(), name=table.name)
@@ -126,8 +127,8 @@ def _is_kind(column: Any) -> bool:
     return isinstance(column.type, EnumText)
 
 
-def _finish(rows: Connection, source: Database, target: Database) -> None:
-    """Copy what the store knows of itself, and let new ids begin beyond all that ever were."""
+def _copy_metadata(rows: Connection, source: Database, target: Database) -> None:
+    """Copy the stamps of the store, and let new ids begin above all that were ever used."""
     with target.exclusive() as connection:
         known = store_metadata.read(rows)
         own = store_metadata.own_id(connection)
@@ -136,10 +137,10 @@ def _finish(rows: Connection, source: Database, target: Database) -> None:
             target.dialect.begin_ids_after(connection, table, source.dialect.highest_id(rows, table))
 
 
-def _compared(rows: Connection, target: Database, table: Table) -> int:
+def _compare_table(rows: Connection, target: Database, table: Table) -> int:
     """Return how many rows a table has; raise `StoreUnusable` where both databases do not hold the same ones."""
     with target.reading() as connection:
-        ours, theirs = _digest(rows, table), _digest(connection, table)
+        ours, theirs = _table_digest(rows, table), _table_digest(connection, table)
     if ours != theirs:
         raise StoreUnusable(
             f"The table {table.name} has {theirs[0]} rows in the target and {ours[0]} in the source, or other ones. "
@@ -148,17 +149,18 @@ def _compared(rows: Connection, target: Database, table: Table) -> int:
     return ours[0]
 
 
-def _digest(connection: Connection, table: Table) -> tuple[int, int]:
+def _table_digest(connection: Connection, table: Table) -> tuple[int, int]:
     """Return the number of rows, and the sum of their hashes, in whatever order they come."""
     number, total = 0, 0
-    for row in connection.execute(_plain(table).execution_options(yield_per=_PAGE)):
-        line = json.dumps([_value(one) for one in row], sort_keys=True, ensure_ascii=False)
+    for row in connection.execute(_select_stored(table).execution_options(yield_per=_PAGE)):
+        line = json.dumps([_comparable_value(one) for one in row], sort_keys=True, ensure_ascii=False)
         total += int.from_bytes(hashlib.sha256(line.encode("utf-8", "surrogatepass")).digest()[:16])
         number += 1
     return number, total
 
 
-def _value(value: Any) -> Any:
+def _comparable_value(value: Any) -> Any:
+    """Return a value in the form that both databases give it for comparison."""
     match value:
         case datetime():
             return value.isoformat()

@@ -14,7 +14,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from recollect.errors import StoreOwned
-from recollect.store.files import secure
+from recollect.store.files import secure_folder
 from recollect.store.ownership import unwritable
 
 DAEMON = "recollect serve"
@@ -49,7 +49,7 @@ def own(folder: Path, role: str = "") -> Owner:
     command = role or " ".join([Path(sys.argv[0]).name, *verb]).strip() or Path(sys.executable).name
     since = datetime.now(UTC).isoformat(timespec="seconds")
     about = folder / _ABOUT
-    secure(folder)
+    secure_folder(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock.acquire()
@@ -66,7 +66,7 @@ def held(folder: Path) -> bool:
     """Say whether some process owns the store at this moment; a folder that nobody can lock has no owner."""
     if not (folder / _LOCK).exists():
         return False
-    secure(folder)
+    secure_folder(folder)
     try:
         with FileLock(folder / _LOCK, timeout=0, is_singleton=False, mode=0o600):
             return False
@@ -83,7 +83,7 @@ def owned(folder: Path) -> StoreOwned:
 
 def owner_of(folder: Path) -> str:
     """Describe the owner as it described itself: process, command and since when."""
-    about = _about(folder)
+    about = _owner_fields(folder)
     if about.keys() >= {"pid", "command", "since"}:
         return f"process {about['pid']} ({about['command']}, since {about['since']})"
     return "another process"
@@ -91,16 +91,17 @@ def owner_of(folder: Path) -> str:
 
 def role_of(folder: Path) -> str:
     """Return what the owner of the store calls itself, or an empty string."""
-    return str(_about(folder).get("command", ""))
+    return str(_owner_fields(folder).get("command", ""))
 
 
 def pid_of(folder: Path) -> int | None:
     """Return the process that says it owns the store."""
-    pid = _about(folder).get("pid")
+    pid = _owner_fields(folder).get("pid")
     return pid if isinstance(pid, int) else None
 
 
-def _about(folder: Path) -> dict[str, Any]:
+def _owner_fields(folder: Path) -> dict[str, Any]:
+    """Return what the owner wrote about itself; empty where nothing readable is there."""
     try:
         about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
     except (OSError, ValueError):

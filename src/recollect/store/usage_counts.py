@@ -36,7 +36,7 @@ class UsageCounts:
         """Count one use of each memory: `accessed` by id, else recalled as a hit."""
         with self._lock:
             first = not self._uses
-            self._count({one: _Uses(int(accessed), int(not accessed), at) for one in ids})
+            self._add_uses({one: _Uses(int(accessed), int(not accessed), at) for one in ids})
             first = first and bool(self._uses)
         if first:
             self._later(self.write)
@@ -56,9 +56,10 @@ class UsageCounts:
                     del uses[memory_id]
         finally:
             with self._lock:
-                self._count(uses)
+                self._add_uses(uses)
 
-    def _count(self, uses: dict[int, _Uses]) -> None:
+    def _add_uses(self, uses: dict[int, _Uses]) -> None:
+        """Add these uses to those counted before, by memory id."""
         for memory_id, more in uses.items():
             if (known := self._uses.get(memory_id)) is None:
                 self._uses[memory_id] = more

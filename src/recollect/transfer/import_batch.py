@@ -28,7 +28,7 @@ from recollect.engines.chunks import chunks_of_each
 from recollect.errors import RecollectError
 from recollect.gate import Cleared
 from recollect.memory.prepare_write import evict_surplus
-from recollect.search.visibility import levels_with, parse_id
+from recollect.search.visibility import levels_of_write, parse_id
 from recollect.store.entries import FactEntry
 from recollect.transfer.import_checks import CheckedMemory, Checks, Report
 from recollect.transfer.import_memories import ChunksByHash, NamespaceImport, origin_of
@@ -109,7 +109,7 @@ class _Batch:
         if not files:
             return
         namespace = self._caller.namespace(self._request.scope or Scope.PROJECT)
-        levels = levels_with(self._request)
+        levels = levels_of_write(self._request)
         with self._app.records.writing(self._caller.writable(namespace), self._caller.user, levels) as transaction:
             found = transaction.lookup.keys_with_prefixes(sections.prefix for sections in files)
             gone = [sorted(found[sections.prefix].keys() - sections.keys) for sections in files]
@@ -140,7 +140,7 @@ class _Batch:
         """Keep to the store's size, and let the vector index know."""
         if self._app.retention_rules.max_memories:
             for namespace in self._app.records.namespaces.existing(self._caller.writable_namespaces()):
-                levels = levels_with(self._request)
+                levels = levels_of_write(self._request)
                 with self._app.records.writing(namespace, self._caller.user, levels) as transaction:
                     evict_surplus(self._app, transaction, 0)
         self._app.records.request_sync()
@@ -203,7 +203,9 @@ class _Batch:
     def _importing(self, *named: Sensitivity | None) -> AbstractContextManager[Mapping[str, Writing]]:
         """Open one transaction on all namespaces that the caller may write, for the levels let in and those `named`."""
         names, user = self._caller.writable_namespaces(), self._caller.user
-        return self._app.records.importing(names, user, levels_with(self._request, *named), dry=self._request.dry_run)
+        return self._app.records.importing(
+            names, user, levels_of_write(self._request, *named), dry=self._request.dry_run
+        )
 
     def _fact_entry(self, cleared: Cleared[FactRecord], source: Memory | None) -> FactEntry:
         fact, now = cleared.value, self._app.clock()

@@ -15,7 +15,7 @@ from recollect.domain.transfer import FactRecord, MemoryRecord, Problem
 from recollect.engines.chunks import Chunk, chunks_of
 from recollect.memory.prepare_write import PreparedDraft, entry_for, new_entry
 from recollect.memory.reconcile import expired
-from recollect.memory.review import NEW_SOURCE, decided_of, outranks
+from recollect.memory.review import NEW_SOURCE, decision_on_source, outranks
 from recollect.store.entries import ImportedMemory
 from recollect.transfer.import_checks import CheckedMemory, Report
 from recollect.transfer.markdown_export import shown_text
@@ -180,7 +180,7 @@ class NamespaceImport:
         if origin.authority is not Authority.OUTSIDE or record.review is not None:
             return record.review
         if origin.source not in self.rules:
-            self.rules[origin.source] = decided_of(self.app, self.namespace, origin)
+            self.rules[origin.source] = decision_on_source(self.app, self.namespace, origin)
         return APPROVED if self.rules[origin.source] else NEW_SOURCE
 
     def _chunks_of(self, memory: CheckedMemory, old: Memory | None) -> tuple[Chunk, ...] | None:

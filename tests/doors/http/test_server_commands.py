@@ -79,7 +79,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "user list": (),
     "user disable": ("zoe",),
     "user enable": ("zoe",),
-    "user link": ("zoe", "--issuer", "https://login.example.com", "--subject", "7f2c"),
+    "user link": ("zoe", "https://login.example.com", "7f2c"),
     "token add": ("--label", "laptop"),
     "token accept": (),
     "token list": (),

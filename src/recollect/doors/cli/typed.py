@@ -77,7 +77,9 @@ def _meant(name: str, typed: str, *, end: bool, ahead: bool) -> datetime | None:
     if figures is None:
         return typed_dates.named_moment(typed, datetime.now(calendar.local_zone()), end=end, ahead=ahead)
     if figures.doubtful:
-        render.err.print(f"`{typed}` is read as {typed_dates.in_words(figures.day)}.", style="dim", markup=False)
+        render.err.print(
+            f"`{typed}` is read as {typed_dates.unmistakable_day(figures.day)}.", style="dim", markup=False
+        )
     days = calendar.days(figures.day)
     return days.last if end else days.first
 

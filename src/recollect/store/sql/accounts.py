@@ -51,11 +51,11 @@ class Accounts:
         object.__setattr__(self, "_granted", GrantedAccess(self._database))
 
     def access(self, hashed: str) -> Access | None:
-        """Return what is known of the token with this hash (SHA-256 in hex), valid or not; None for an unknown one."""
+        """Return the rights of the token with this hash (SHA-256 in hex), valid or not; None for an unknown token."""
         return self._granted.of(hashed)
 
     def remembered(self, hashed: str) -> Access | None:
-        """Return what was known of the token when this process last read it; it may have ended since."""
+        """Return the rights of the token as this process last read them; the token may have ended since."""
         return self._granted.remembered(hashed)
 
     def used(self, hashed: str, at: datetime) -> None:
@@ -74,7 +74,7 @@ class Accounts:
     def user_of(self, issuer: str, subject: str) -> User | None:
         """Return the user that a person of an identity provider is here, without roles; None before they first came."""
         with self._database.reading() as connection:
-            found = connection.execute(_user_of(issuer, subject)).first()
+            found = connection.execute(_select_user(issuer, subject)).first()
         return None if found is None else user_of(found, {})
 
     def users(self, teams: Sequence[str] | None) -> list[User]:
@@ -85,9 +85,9 @@ class Accounts:
             query = query.where(account.c.id.in_(inside.where(team.c.name.in_(teams))))
         with self._database.reading() as connection:
             rows = connection.execute(query).all()
-            roles = _teams_of(connection, None)
+            roles = _roles_by_team(connection, None)
         seen = None if teams is None else set(teams)
-        return [user_of(one, _within(roles.get(one.id, {}), seen)) for one in rows]
+        return [user_of(one, _roles_within(roles.get(one.id, {}), seen)) for one in rows]
 
     def teams(self, names: Sequence[str] | None) -> list[TeamSummary]:
         """Return all teams, or those of these names."""
@@ -158,26 +158,26 @@ class AccountWriting:
     def user(self, name: str) -> User | None:
         """Return the user of this name, None where there is none."""
         found = self._connection.execute(select(account).where(account.c.name == name)).first()
-        return None if found is None else user_of(found, _teams_of(self._connection, [found.id]).get(found.id, {}))
+        return None if found is None else user_of(found, _roles_by_team(self._connection, [found.id]).get(found.id, {}))
 
     def admins(self) -> int:
         """Count the admins of the deployment who are not disabled."""
         query = select(func.count()).select_from(account).where(account.c.admin, account.c.disabled_at.is_(None))
         return self._connection.execute(query).scalar_one()
 
-    def has_memories(self, user: str) -> bool:
-        """Say whether something was ever stored as the personal memory of this name."""
+    def ever_had_memories(self, user: str) -> bool:
+        """Say whether a memory was ever stored in this user's personal namespace, also if it was deleted since."""
         here = select(journal.c.id).where(journal.c.namespace == f"user:{user}").limit(1)
         return self._connection.execute(here).first() is not None
 
     def add_user(self, name: str, *, admin: bool) -> None:
         """Write a new user."""
         self._connection.execute(insert(account).values(name=name, admin=admin, created_at=self._at))
-        self._note(ACCOUNTS, "add_user", user=name, admin=admin)
+        self._journal_change(ACCOUNTS, "add_user", user=name, admin=admin)
 
     def user_of(self, issuer: str, subject: str) -> str | None:
         """Return the name of the user that a person of an identity provider is here."""
-        found = self._connection.execute(_user_of(issuer, subject)).first()
+        found = self._connection.execute(_select_user(issuer, subject)).first()
         return None if found is None else str(found.name)
 
     def link(self, user: str, issuer: str, subject: str) -> None:
@@ -186,7 +186,7 @@ class AccountWriting:
         row = {"account_id": self._account_id(user), "created_at": self._at}
         if not self._connection.execute(update(identity).where(*here).values(row)).rowcount:
             self._connection.execute(insert(identity).values(row | {"issuer": issuer, "subject": subject}))
-        self._note(ACCOUNTS, "link_identity", user=user, issuer=issuer, subject=subject)
+        self._journal_change(ACCOUNTS, "link_identity", user=user, issuer=issuer, subject=subject)
 
     def takes_groups(self, issuer: str, subject: str, issued_at: datetime) -> bool:
         """Say whether what the provider issued then is the newest that tells the groups of a person, and keep when."""
@@ -199,16 +199,16 @@ class AccountWriting:
         """Disable or enable a user."""
         at = self._at if disabled else None
         self._connection.execute(update(account).where(account.c.name == name).values(disabled_at=at))
-        self._note(ACCOUNTS, "disable_user" if disabled else "enable_user", user=name)
+        self._journal_change(ACCOUNTS, "disable_user" if disabled else "enable_user", user=name)
 
     def has_team(self, team: str) -> bool:
         """Say whether there is a team of this name."""
-        return self._team(team) is not None
+        return self._find_team_id(team) is not None
 
     def add_team(self, name: str) -> None:
         """Write a new team."""
         self._connection.execute(insert(team).values(name=name, created_at=self._at))
-        self._note(f"team:{name}", "add_team", team=name)
+        self._journal_change(f"team:{name}", "add_team", team=name)
 
     def set_role(self, team_name: str, user: str, role: Role | None) -> None:
         """Give a user a role in a team in place of the one they had; None takes it away, and those in its projects."""
@@ -218,12 +218,12 @@ class AccountWriting:
         if role is not None:
             row = {"team_id": team_id, "account_id": account_id, "role": str(role)}
             self._connection.execute(insert(membership).values(row))
-            self._note(f"team:{team_name}", "grant_team", user=user, role=str(role))
+            self._journal_change(f"team:{team_name}", "grant_team", user=user, role=str(role))
             return
         inside = select(team_project.c.id).where(team_project.c.team_id == team_id)
         gone = (project_membership.c.project_id.in_(inside), project_membership.c.account_id == account_id)
         self._connection.execute(delete(project_membership).where(*gone))
-        self._note(f"team:{team_name}", "revoke_team", user=user)
+        self._journal_change(f"team:{team_name}", "revoke_team", user=user)
 
     def project(self, team_name: str, project: str) -> ProjectSummary | None:
         """Return a registered project, None where it is not."""
@@ -238,7 +238,7 @@ class AccountWriting:
         if not known.rowcount:
             row = {"team_id": team_id, "name": project, "private": private, "created_at": self._at}
             self._connection.execute(insert(team_project).values(row))
-        self._note(f"team:{team_name}", "put_project", project=project, private=private)
+        self._journal_change(f"team:{team_name}", "put_project", project=project, private=private)
 
     def set_project_role(self, team_name: str, project: str, user: str, role: Role | None) -> None:
         """Give a user a role in a registered project; None takes it away."""
@@ -249,11 +249,11 @@ class AccountWriting:
         here = (project_membership.c.project_id == project_id, project_membership.c.account_id == account_id)
         self._connection.execute(delete(project_membership).where(*here))
         if role is None:
-            self._note(f"team:{team_name}", "revoke_project", project=project, user=user)
+            self._journal_change(f"team:{team_name}", "revoke_project", project=project, user=user)
             return
         row = {"project_id": project_id, "account_id": account_id, "role": str(role)}
         self._connection.execute(insert(project_membership).values(row))
-        self._note(f"team:{team_name}", "grant_project", project=project, user=user, role=str(role))
+        self._journal_change(f"team:{team_name}", "grant_project", project=project, user=user, role=str(role))
 
     def token(self, prefix: str) -> Token | None:
         """Return the token with this prefix, None where there is none."""
@@ -275,7 +275,9 @@ class AccountWriting:
         row |= {"hash": hashed, "account_id": self._account_id(new.user), "role": str(new.role) if new.role else None}
         self._connection.execute(insert(token).values(row))
         action = "invite_user" if new.invitation else action
-        self._note(ACCOUNTS, action, user=new.user, prefix=new.prefix, role=str(new.role) if new.role else None)
+        self._journal_change(
+            ACCOUNTS, action, user=new.user, prefix=new.prefix, role=str(new.role) if new.role else None
+        )
 
     def revoke(self, prefix: str) -> None:
         """Let a token open nothing any more, nor those of the browsers that were signed in with it."""
@@ -295,36 +297,38 @@ class AccountWriting:
 
     def refuse(self, field: str, kinds: Sequence[str]) -> None:
         """Journal that the gate refused a request: the field and the kinds of secret, never a value."""
-        self._note(ACCOUNTS, "refuse", field=field, kinds=list(kinds))
+        self._journal_change(ACCOUNTS, "refuse", field=field, kinds=list(kinds))
 
     def _revoked(self, prefix: str) -> bool:
         """Revoke a token alone; say whether it was not revoked before."""
         here = (token.c.prefix == prefix, token.c.revoked_at.is_(None))
         changed = bool(self._connection.execute(update(token).where(*here).values(revoked_at=self._at)).rowcount)
         if changed:
-            self._note(ACCOUNTS, "revoke_token", prefix=prefix)
+            self._journal_change(ACCOUNTS, "revoke_token", prefix=prefix)
         return changed
 
-    def _team(self, name: str) -> int | None:
+    def _find_team_id(self, name: str) -> int | None:
         return self._connection.execute(select(team.c.id).where(team.c.name == name)).scalar()
 
     def _team_id(self, name: str) -> int:
-        if (found := self._team(name)) is None:
+        """Return the id of a team; raise `NotFound` where there is none of this name."""
+        if (found := self._find_team_id(name)) is None:
             raise NotFound(f"There is no team `{name}`.")
         return found
 
     def _account_id(self, name: str) -> int:
+        """Return the id of a user; raise `NotFound` where there is none of this name."""
         found = self._connection.execute(select(account.c.id).where(account.c.name == name)).scalar()
         if found is None:
             raise NotFound(f"There is no user `{name}`.")
         return int(found)
 
-    def _note(self, chain: str, action: str, **changes: Any) -> None:
+    def _journal_change(self, chain: str, action: str, **changes: Any) -> None:
         told = {name: value for name, value in changes.items() if value is not None}
         extend(self._connection, chain, self._actor, self._at, action, [(None, Sensitivity.PUBLIC, told)])
 
 
-def _user_of(issuer: str, subject: str) -> Select[Any]:
+def _select_user(issuer: str, subject: str) -> Select[Any]:
     query = select(account).join(identity, identity.c.account_id == account.c.id)
     return query.where(identity.c.issuer == issuer, identity.c.subject == subject)
 
@@ -347,8 +351,8 @@ def registered_projects(connection: Connection, here: ColumnElement[bool] | None
     return [ProjectSummary(*place, roles) for place, roles in members.items()]
 
 
-def _teams_of(connection: Connection, ids: Sequence[int] | None) -> dict[int, dict[str, Role]]:
-    """Return the roles by team of some accounts, or of all."""
+def _roles_by_team(connection: Connection, ids: Sequence[int] | None) -> dict[int, dict[str, Role]]:
+    """Return, by account id, its roles by team; of some accounts or of all."""
     query = select(membership.c.account_id, team.c.name, membership.c.role).join(
         team, team.c.id == membership.c.team_id
     )
@@ -360,5 +364,5 @@ def _teams_of(connection: Connection, ids: Sequence[int] | None) -> dict[int, di
     return found
 
 
-def _within(roles: Mapping[str, Role], seen: set[str] | None) -> dict[str, Role]:
+def _roles_within(roles: Mapping[str, Role], seen: set[str] | None) -> dict[str, Role]:
     return {name: role for name, role in roles.items() if seen is None or name in seen}

@@ -73,7 +73,7 @@ _ROWS: Final = (
 
 
 class CandidateRows(Mapping[int, RankingRow]):
-    """Rows by the ids of their memories; of one that is asked for a `RankingRow` is made."""
+    """Rows by memory id; a `RankingRow` is made only when a row is asked for."""
 
     def __init__(self, view: View) -> None:
         self._view = view
@@ -112,9 +112,9 @@ class CandidateRows(Mapping[int, RankingRow]):
         """Make the rows of these memories."""
         columns = {name: self.column(name, ids) for name in FIELDS}
         for name in _MOMENTS:
-            columns[name] = _moments(columns[name])
+            columns[name] = _read_moments(columns[name])
         for name in _MEMBERS:
-            members = {value: _member(name, value) for value in frozenset(columns[name])}
+            members = {value: _enum_member(name, value) for value in frozenset(columns[name])}
             columns[name] = [members[value] for value in columns[name]]
         made = dict(zip(ids, map(RankingRow, *columns.values()), strict=True))
         self._made |= made
@@ -129,7 +129,7 @@ class CandidateRows(Mapping[int, RankingRow]):
         """Return what each of these memories may do unasked."""
         origins = zip(*(self.column(name, ids) for name in ("said_by", "source", "trust")), strict=True)
         return {
-            one: _authority(said_by, source, None if said_by else trust)
+            one: _authority_of(said_by, source, None if said_by else trust)
             for one, (said_by, source, trust) in zip(ids, origins, strict=True)
         }
 
@@ -171,12 +171,12 @@ class CandidateRows(Mapping[int, RankingRow]):
 
 
 @lru_cache(maxsize=256)
-def _authority(said_by: str | None, source: str, trust: float | None) -> Authority:
-    speaker = _member("said_by", said_by) or before_stamps(_member("source", source), trust or 0.0)
+def _authority_of(said_by: str | None, source: str, trust: float | None) -> Authority:
+    speaker = _enum_member("said_by", said_by) or before_stamps(_enum_member("source", source), trust or 0.0)
     return authority(speaker)
 
 
-def _moments(stored: Sequence[Any]) -> list[datetime | None]:
+def _read_moments(stored: Sequence[Any]) -> list[datetime | None]:
     """Return moments as PostgreSQL gives them, or as SQLite has them in texts."""
     texts = {value: f"{value}+00:00" for value in stored if value.__class__ is str}
     read = dict(zip(texts, map(datetime.fromisoformat, texts.values()), strict=True))
@@ -184,6 +184,6 @@ def _moments(stored: Sequence[Any]) -> list[datetime | None]:
 
 
 @lru_cache(maxsize=256)
-def _member(name: str, stored: str | None) -> Any:
+def _enum_member(name: str, stored: str | None) -> Any:
     kind: Any = memory.c[name].type
     return kind.process_result_value(stored, None)

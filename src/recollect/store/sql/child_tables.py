@@ -54,7 +54,7 @@ _PUT_WORDS = text(
 
 
 def add_speakers(connection: Connection, namespace_id: int, entries: Iterable[Entry]) -> None:
-    """File whoever speaks under the words of their name."""
+    """Store each speaker's name under its words."""
     named = {(one.cleared.value.speaker, word) for one in entries for word in one.speaker_words}
     values = [{"namespace": namespace_id, "name": name, "word": word} for name, word in sorted(named, key=str)]
     if values:
@@ -62,34 +62,34 @@ def add_speakers(connection: Connection, namespace_id: int, entries: Iterable[En
 
 
 def prune_speaker(connection: Connection, namespace_id: int, speaker: str | None) -> None:
-    """Forget the name with the last memory of whoever bore it."""
+    """Delete a speaker's name once no memory has that speaker any more."""
     if speaker is not None:
         connection.execute(_PRUNE_SPEAKER, {"namespace": namespace_id, "name": speaker})
 
 
-def labels_of(memory_id: int, entry: Entry, fields: Iterable[str] = LISTS) -> Iterator[dict[str, Any]]:
-    """Yield the rows of these lists of a draft, and of the entities it names."""
+def label_rows(memory_id: int, entry: Entry, fields: Iterable[str] = LISTS) -> Iterator[dict[str, Any]]:
+    """Yield a row of the label table for each value of the entry's list `fields`, and for each entity it names."""
     for kind in fields:
         for position, value in enumerate(getattr(entry.cleared.value, kind)):
             yield {"memory_id": memory_id, "kind": kind, "position": position, "value": str(value)}
-    yield from _entities(memory_id, entry.entities)
+    yield from _entity_rows(memory_id, entry.entities)
 
 
-def standing_of(memory_id: int, standing: Standing) -> dict[str, Any]:
-    """Return the row that says what somebody decided about a memory."""
+def standing_row(memory_id: int, standing: Standing) -> dict[str, Any]:
+    """Return the row of the label table that says a memory is pinned or buried."""
     return {"memory_id": memory_id, "kind": STANDING, "position": 0, "value": str(standing)}
 
 
 def replace_labels(connection: Connection, memory_id: int, entry: Entry) -> None:
-    """Write the lists that were set, and the entities, in the place of those that were stored."""
+    """Replace the stored lists by those set in the entry, and the entities by those of the entry."""
     fields = [name for name in LISTS if name in entry.given]
     connection.execute(delete(label).where(label.c.memory_id == memory_id, label.c.kind.in_([*fields, *ENTITIES])))
-    insert_all(connection, label, labels_of(memory_id, entry, fields))
+    insert_all(connection, label, label_rows(memory_id, entry, fields))
 
 
 def replace_entities(connection: Connection, memory_id: int, entities: Sequence[Entity]) -> None:
-    """Replace the entities of a memory; nothing is written where they are the same."""
-    wanted = list(_entities(memory_id, entities))
+    """Replace the entities of a memory; write nothing where they are the same."""
+    wanted = list(_entity_rows(memory_id, entities))
     mine = (label.c.memory_id == memory_id) & label.c.kind.in_(ENTITIES)
     held = [dict(row._mapping) for row in connection.execute(select(label).where(mine).order_by(label.c.position))]
     if wanted != held:
@@ -98,19 +98,19 @@ def replace_entities(connection: Connection, memory_id: int, entities: Sequence[
 
 
 def count_memories(connection: Connection, namespace_id: int, level: str, change: int) -> None:
-    """Note that a namespace holds so many more memories of a level."""
+    """Add `change` to the number of memories that a namespace holds at a level."""
     connection.execute(_COUNT, {"namespace": namespace_id, "level": str(level), "change": change})
 
 
-def held_memories(connection: Connection) -> dict[tuple[int, str], int]:
-    """Count the memories of each namespace and level of sensitivity; quarantine does not change a level."""
+def count_by_namespace_and_level(connection: Connection) -> dict[tuple[int, str], int]:
+    """Count the memories by namespace id and level of sensitivity; in quarantine they keep their level."""
     level = level_of(memory)
     query = select(memory.c.namespace_id, level, func.count()).group_by(memory.c.namespace_id, level)
     return {(number, name): many for number, name, many in connection.execute(query)}
 
 
 def write_words(connection: Connection, namespace_id: int, words: Mapping[int, tuple[str, Collection[str]]]) -> None:
-    """Let each memory stand in its namespace's vocabulary at its level with these words and no others.
+    """Set the words with which each memory stands in its namespace's vocabulary, at its level.
 
     The words of what sums up a session stand at a level that nobody asks for: they are those of other memories.
     """
@@ -137,18 +137,18 @@ def write_words(connection: Connection, namespace_id: int, words: Mapping[int, t
 
 
 def put_words(connection: Connection, memory_id: int, words: str) -> None:
-    """Note the words of a memory, separated by spaces, at its level, without counting them."""
+    """Store the words of a memory, separated by spaces, at its level, without counting them."""
     away = {"quarantined": QUARANTINED, "withdrawn": WITHDRAWN}
     connection.execute(_PUT_WORDS, {"id": memory_id, "words": words} | away)
 
 
 def mark_embedded(connection: Connection, memory_id: int) -> None:
-    """Let nothing that is queued of the memory wait for the model any longer."""
+    """Mark a memory's rows in the outbox as no longer waiting for the model."""
     connection.execute(update(outbox).where(outbox.c.memory_id == memory_id).values(embedded=True))
 
 
 def replace_chunks(connection: Connection, memory_id: int, chunks: Sequence[Chunk], content_hash: str) -> None:
-    """Put `chunks` of a content in the place of whatever vectors the memory had."""
+    """Replace all vectors of a memory by those of these `chunks` of its content."""
     connection.execute(delete(vector).where(vector.c.memory_id == memory_id))
     model = store_metadata.model_of(store_metadata.read(connection))
     insert_all(connection, vector, chunk_rows(memory_id, chunks, content_hash, model))
@@ -165,6 +165,6 @@ def chunk_rows(
         yield {"memory_id": memory_id} | place | made | {"tokens": chunk.tokens or None}
 
 
-def _entities(memory_id: int, entities: Iterable[Entity]) -> Iterator[dict[str, Any]]:
+def _entity_rows(memory_id: int, entities: Iterable[Entity]) -> Iterator[dict[str, Any]]:
     for position, one in enumerate(entities):
         yield {"memory_id": memory_id, "kind": f"{ENTITY}{one.type}", "position": position, "value": one.name}

@@ -70,24 +70,24 @@ class Consolidation:
     def aging(
         self, namespace: str, sources: Collection[Source], levels: Sequence[str] = (Sensitivity.PUBLIC,)
     ) -> list[AgingMemory]:
-        """Return the memories in sight that came into the namespace in one of these ways, by their ids."""
+        """Return the memories in sight that came into the namespace from one of these sources, by id."""
         with self._database.reading() as connection:
             came: ColumnElement[bool] = memory.c.source.in_([str(one) for one in sources])
             if Source.TOOL not in sources:
-                came &= ~_decided((_KEPT, STANDING))
+                came &= ~_has_decision((_KEPT, STANDING))
             else:
-                came &= ~_decided((STANDING,))
+                came &= ~_has_decision((STANDING,))
             here = inside(connection, [namespace]) & of_levels(memory.c.sensitivity, levels)
-            return [_aging(row) for row in connection.execute(_AGING.where(came, here))]
+            return [_aging_memory(row) for row in connection.execute(_AGING.where(came, here))]
 
     def session_days(self, namespace: str) -> tuple[date, ...]:
         """Return the days on which sessions of a project ended, the last four hundred of them, in order."""
         with self._database.reading() as connection:
             number = namespace_ids(connection, [namespace]).get(namespace, 0)
-            return _days(connection, number)
+            return _session_days(connection, number)
 
 
-def _decided(kinds: Sequence[str]) -> ColumnElement[bool]:
+def _has_decision(kinds: Sequence[str]) -> ColumnElement[bool]:
     """Select the memories about which somebody decided something of these kinds."""
     return exists().where(label.c.memory_id == memory.c.id, label.c.kind.in_(kinds)).correlate(memory)
 
@@ -101,12 +101,12 @@ class ConsolidationWriting:
     def aging(self, ids: Collection[int]) -> list[AgingMemory]:
         """Return those of these memories that are in sight, in the order of their ids."""
         mine = _AGING.where(self._transaction.here(away=False))
-        return [_aging(row) for row in select_in(self._transaction.connection, mine, memory.c.id, sorted(ids))]
+        return [_aging_memory(row) for row in select_in(self._transaction.connection, mine, memory.c.id, sorted(ids))]
 
     def note_session_day(self, day: date) -> tuple[date, ...]:
         """Note that a session of the project ended on a day; return these days, in order."""
         own = self._transaction
-        days = tuple(sorted({*_days(own.connection, own.namespace_id), day}))[-_MOST_DAYS:]
+        days = tuple(sorted({*_session_days(own.connection, own.namespace_id), day}))[-_MOST_DAYS:]
         store_metadata.write(own.connection, {f"{_DAYS}{own.namespace_id}": ",".join(map(str, days))})
         return days
 
@@ -147,12 +147,13 @@ class ConsolidationWriting:
         own.journal("consolidate", *lines)
 
 
-def _days(connection: Connection, namespace_id: int) -> tuple[date, ...]:
+def _session_days(connection: Connection, namespace_id: int) -> tuple[date, ...]:
+    """Return the days on which sessions of the project ended, the oldest first."""
     known = store_metadata.read(connection).get(f"{_DAYS}{namespace_id}", "")
     return tuple(map(date.fromisoformat, filter(None, known.split(","))))
 
 
-def _aging(row: Row[Any]) -> AgingMemory:
+def _aging_memory(row: Row[Any]) -> AgingMemory:
     values = dict(row._mapping)
     at, counted, current = (values.pop(name) for name in ("at", "counted", "current"))
     return AgingMemory(**values, replaced=not current, mark=None if at is None else Mark(at, counted))

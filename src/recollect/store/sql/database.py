@@ -84,13 +84,14 @@ class Database:
             return cast(Sequence[Row[Any]], known.execute(query, values).all())
         with _as_store_error():
             try:
-                return self._alone(query, values)
+                return self._run_alone(query, values)
             except DBAPIError as error:
                 if not error.connection_invalidated:
                     raise
-                return self._alone(query, values)  # on a new connection: nothing was written
+                return self._run_alone(query, values)  # on a new connection: nothing was written
 
-    def _alone(self, query: Executable, values: Mapping[str, Any] | None) -> Sequence[Row[Any]]:
+    def _run_alone(self, query: Executable, values: Mapping[str, Any] | None) -> Sequence[Row[Any]]:
+        """Run a query outside of any transaction."""
         with self.engine.connect() as connection:
             return connection.execution_options(**{ALONE: True, **self.dialect.reading}).execute(query, values).all()
 
@@ -102,18 +103,18 @@ class Database:
         """
         with _as_store_error(), self.dialect.writing(self.engine, namespaces) as connection:
             if namespaces:
-                self._confirm(connection)
+                self._check_allowed(connection)
             yield connection
 
     @contextmanager
     def exclusive(self) -> Iterator[Connection]:
         """Open one write transaction that excludes the writers of every namespace."""
         with _as_store_error(), self.dialect.writing(self.engine, None) as connection:
-            self._confirm(connection)
+            self._check_allowed(connection)
             yield connection
 
-    def _confirm(self, connection: Connection) -> None:
-        """Let whoever asked for this transaction look once more, within it, whether it may write."""
+    def _check_allowed(self, connection: Connection) -> None:
+        """Let the caller of this transaction check once more, inside it, whether it may write."""
         if (check := _confirm.get()) is None:
             return
         before, self._thread.connection = getattr(self._thread, "connection", None), connection
@@ -168,12 +169,12 @@ def _as_store_error(*, addressed: bool = False) -> Iterator[None]:
     except (DatabaseError, InterfaceError) as error:
         advice = _ADVICE if is_damage(error) else ""
         why = str(error.orig).partition("\n")[0].rstrip(".")  # a server explains itself in the lines after it
-        told = why if addressed else _told(error.orig, why)
+        told = why if addressed else _reason_without_address(error.orig, why)
         raise StoreUnusable(f"The database cannot be used: {told}.{advice}") from None
 
 
-def _told(error: BaseException | None, why: str) -> str:
-    """Return why a database cannot be used without its address, which is nothing to a client on another machine.
+def _reason_without_address(error: BaseException | None, why: str) -> str:
+    """Return why a database cannot be used, without its address, which is no use to a client on another machine.
 
     What PostgreSQL itself says has a state; everything else is said of the connection to it.
     """

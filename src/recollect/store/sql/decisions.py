@@ -8,7 +8,7 @@ from sqlalchemy import delete, insert, update
 
 from recollect.domain.enums import Standing
 from recollect.domain.results import Memory
-from recollect.store.sql.child_tables import standing_of
+from recollect.store.sql.child_tables import standing_row
 from recollect.store.sql.tables import label, memory
 from recollect.store.sql.transaction import Transaction
 from recollect.store.sql.visibility import APART, STANDING
@@ -21,12 +21,12 @@ class DecisionWriting:
     _transaction: Transaction
 
     def set_standing(self, old: Memory, standing: Standing | None) -> None:
-        """Note that somebody pinned or buried a memory, or neither any more; what is pinned has no end."""
+        """Note that somebody pinned or buried a memory, or undid that; a pinned memory does not expire."""
         own = self._transaction
         mine = (label.c.memory_id == old.id) & (label.c.kind == STANDING)
         own.execute(delete(label).where(mine))
         if standing is not None:
-            own.execute(insert(label).values(standing_of(old.id, standing)))
+            own.execute(insert(label).values(standing_row(old.id, standing)))
         ends = [] if standing is not Standing.PINNED or old.expires_at is None else ["expires_at", "ttl_days"]
         if ends:
             own.execute(update(memory).where(memory.c.id == old.id).values(dict.fromkeys(ends)))

@@ -10,7 +10,7 @@ from sqlalchemy import delete, func, select
 from recollect.domain.enums import ObservationType
 from recollect.domain.results import Entity
 from recollect.store.sql import tables
-from recollect.store.sql.child_tables import held_memories, replace_entities
+from recollect.store.sql.child_tables import count_by_namespace_and_level, replace_entities
 from recollect.store.sql.database import Database
 from recollect.store.sql.statements import in_batches, insert_all
 from recollect.store.sql.tables import memory
@@ -18,7 +18,7 @@ from recollect.store.sql.tables import memory
 
 @dataclass(frozen=True, slots=True)
 class DerivedRows:
-    """Makes anew what follows from the memories."""
+    """Derives rows again from the memories."""
 
     _database: Database
 
@@ -30,7 +30,7 @@ class DerivedRows:
             connection.execute(delete(tables.held))
             counted = (
                 {"namespace_id": number, "sensitivity": level, "memories": many}
-                for (number, level), many in held_memories(connection).items()
+                for (number, level), many in count_by_namespace_and_level(connection).items()
             )
             insert_all(connection, tables.held, counted)
             connection.execute(delete(tables.speaker))
@@ -42,9 +42,9 @@ class DerivedRows:
             insert_all(connection, tables.speaker, values)
 
     def replace_entities(self, entities_of: Callable[[str], Sequence[Entity]]) -> None:
-        """Note anew what each memory names, in short steps so that writers get by.
+        """Derive the entities of every memory again, in short steps so that writers wait little.
 
-        A summary goes on naming what its members name.
+        A summary keeps the entities of its members.
         """
         other = func.coalesce(memory.c.type, "") != str(ObservationType.COMPRESSED_SUMMARY)
         with self._database.reading() as connection:

@@ -43,41 +43,41 @@ class ExportReader:
         """Return the next memories that may leave in the order of their ids, hidden ones too, expired ones not."""
 
         def read(connection: Connection, mine: ColumnElement[bool], most: int) -> list[Memory]:
-            wanted = _exported(view) & inside(connection, view.namespaces) & mine
+            wanted = _may_leave(view) & inside(connection, view.namespaces) & mine
             page = connection.execute(select(memory.c.id).where(wanted).order_by(memory.c.id).limit(most)).scalars()
             return sorted(
                 mapping.load(connection, memory.c.id.in_(page.all()), view.sensitivities), key=lambda one: one.id
             )
 
-        return self._page(memory, read, after, limit)
+        return self._read_page(memory, read, after, limit)
 
     def facts(self, view: View, after: int, limit: int) -> list[Fact]:
         """Return the next facts that may leave in the order of their ids, also those that hold no longer."""
 
         def read(connection: Connection, mine: ColumnElement[bool], most: int) -> list[Fact]:
-            wanted = mapping.FACTS.where(_facts(connection, view) & mine)
+            wanted = mapping.FACTS.where(_facts_of_view(connection, view) & mine)
             return mapping.facts(connection, wanted.order_by(fact.c.id).limit(most))
 
-        return self._page(fact, read, after, limit)
+        return self._read_page(fact, read, after, limit)
 
     def lines(self, view: View, after: int, limit: int) -> list[JournalEntry]:
         """Return the next journal lines of the view's namespaces and levels."""
 
         def read(connection: Connection, mine: ColumnElement[bool], most: int) -> list[JournalEntry]:
-            return mapping.lines(connection, _lines(view) & mine, most)
+            return mapping.lines(connection, _lines_of_view(view) & mine, most)
 
-        return self._page(journal_table, read, after, limit)
+        return self._read_page(journal_table, read, after, limit)
 
     def counts(self, view: View) -> dict[str, int]:
         """Count what may leave; a damaged store is not counted."""
         try:
             with self._database.reading() as connection:
-                memories = count(connection, memory, _exported(view), inside(connection, view.namespaces))
-                triples = count(connection, fact, _facts(connection, view))
+                memories = count(connection, memory, _may_leave(view), inside(connection, view.namespaces))
+                triples = count(connection, fact, _facts_of_view(connection, view))
                 return {
                     "memories": memories,
                     "facts": triples,
-                    "journal": count(connection, journal_table, _lines(view)),
+                    "journal": count(connection, journal_table, _lines_of_view(view)),
                 }
         except _DAMAGED:
             return {}
@@ -87,7 +87,7 @@ class ExportReader:
         found, self._unreadable = tuple(self._unreadable), []
         return found
 
-    def _page(self, table: Table, read: _Read[T], after: int, limit: int) -> list[T]:
+    def _read_page(self, table: Table, read: _Read[T], after: int, limit: int) -> list[T]:
         """Read a page; where the file is damaged, row by row, passing over those that cannot be read."""
         with self._database.reading() as connection:
             try:
@@ -104,17 +104,17 @@ class ExportReader:
                 return found
 
 
-def _exported(view: View) -> ColumnElement[bool]:
-    """Select what has a level that may leave and has not passed its time."""
+def _may_leave(view: View) -> ColumnElement[bool]:
+    """Select rows of a level that may leave which have not expired."""
     return of_levels(memory.c.sensitivity, view.sensitivities) & unexpired(view.now)
 
 
-def _facts(connection: Connection, view: View) -> ColumnElement[bool]:
+def _facts_of_view(connection: Connection, view: View) -> ColumnElement[bool]:
     """Select facts by their own level and by what becomes of the memory that states them."""
-    exported = exists().where(memory.c.id == fact.c.memory_id, _exported(view)).correlate(fact)
+    exported = exists().where(memory.c.id == fact.c.memory_id, _may_leave(view)).correlate(fact)
     return facts.of_view(connection, view) & or_(fact.c.memory_id.is_(None), exported)
 
 
-def _lines(view: View) -> ColumnElement[bool]:
+def _lines_of_view(view: View) -> ColumnElement[bool]:
     """Select lines by their namespace and by the level of their subject."""
     return journal_table.c.namespace.in_(view.namespaces) & of_lines(view.sensitivities)

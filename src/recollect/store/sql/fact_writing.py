@@ -33,15 +33,15 @@ class FactWriting:
     def about(self, subject: str, predicate: str, at: datetime) -> list[Fact]:
         """Return the facts of this subject and predicate that hold `at` a time or later, letter case aside."""
         same = same_parts({"subject": subject, "predicate": predicate})
-        return self._matching(*same, holds_after(at), known(self._transaction.levels, away=False))
+        return self._find_facts(*same, holds_after(at), known(self._transaction.levels, away=False))
 
     def page(self, after: int, limit: int) -> list[Fact]:
         """Return the next facts of the namespace in the order of their ids, whatever their state."""
-        return self._matching(fact.c.id > after, known(self._transaction.levels), limit=limit)
+        return self._find_facts(fact.c.id > after, known(self._transaction.levels), limit=limit)
 
     def insert(self, entry: FactEntry) -> int:
         """Write a new fact and return its id."""
-        fact_id = self._insert(entry, None, entry.at, entry.at)
+        fact_id = self._insert_row(entry, None, entry.at, entry.at)
         self._transaction.journal("insert", (entry.memory_id, entry.sensitivity, {"fact": fact_id}))
         return fact_id
 
@@ -55,10 +55,10 @@ class FactWriting:
         had = record.value
         begins = fact.c.valid_to.is_(None) if had.valid_from is None else fact.c.valid_from == had.valid_from
         mine = known(own.levels, away=False) & (fact.c.sensitivity == own.stored(entry.sensitivity))
-        alike, rank = self._matching(*same_parts(had.model_dump(include=PARTS)), begins, mine), entry.stamp.authority
+        alike, rank = self._find_facts(*same_parts(had.model_dump(include=PARTS)), begins, mine), entry.stamp.authority
         old = next((one for one in alike if one.stamp.authority >= rank), None)
         if old is None:
-            fact_id = self._insert(entry, had.id, had.created_at or entry.at, had.updated_at or entry.at)
+            fact_id = self._insert_row(entry, had.id, had.created_at or entry.at, had.updated_at or entry.at)
             claimed = {"claimed_author": had.author} if had.author not in (None, entry.author) else {}
             said = {"fact": fact_id} | claimed | origin(had.origin)
             own.journal("import", (entry.memory_id, entry.sensitivity, said))
@@ -83,7 +83,7 @@ class FactWriting:
 
     def of_memories(self, ids: Iterable[int]) -> list[Fact]:
         """Return the facts that these memories state."""
-        return self._matching(fact.c.memory_id.in_(list(ids)), known(self._transaction.levels))
+        return self._find_facts(fact.c.memory_id.in_(list(ids)), known(self._transaction.levels))
 
     def ended_by(self, gone: Fact) -> list[Fact]:
         """Return the facts that a fact ended: they end where it begins, and were changed when it was stored or later.
@@ -92,12 +92,12 @@ class FactWriting:
         """
         same = same_parts({"subject": gone.subject, "predicate": gone.predicate})
         ended = (fact.c.valid_to == gone.valid_from) & (fact.c.updated_at >= gone.created_at) & (fact.c.id != gone.id)
-        return self._matching(*same, ended, known(self._transaction.levels))
+        return self._find_facts(*same, ended, known(self._transaction.levels))
 
     def set_end(self, fact_id: int, at: datetime | None) -> None:
         """Let a fact hold until another time, None for without end, because of a withdrawal or its undoing."""
         own = self._transaction
-        for old in self._matching(fact.c.id == fact_id, known(own.levels)):
+        for old in self._find_facts(fact.c.id == fact_id, known(own.levels)):
             self._change(old, valid_to=at, updated_at=own.now)
             own.journal("withdraw", (old.memory_id, old.sensitivity, {"fact": old.id}))
 
@@ -117,7 +117,7 @@ class FactWriting:
         asked += [fact.c.author == author] if author is not None else []
         asked += [fact.c.created_at >= since] if since else []
         asked += [fact.c.created_at <= until] if until else []
-        return self._matching(*asked, known(self._transaction.levels, away=False))
+        return self._find_facts(*asked, known(self._transaction.levels, away=False))
 
     def withdraw(self, old: Fact, *, back: bool = False) -> None:
         """Put a fact where only the undoing of its withdrawal looks, or bring it back from there."""
@@ -126,7 +126,7 @@ class FactWriting:
 
     def by_ids(self, ids: Iterable[int]) -> list[Fact]:
         """Return these facts, whatever their state."""
-        return self._matching(fact.c.id.in_(list(ids)), known(self._transaction.levels))
+        return self._find_facts(fact.c.id.in_(list(ids)), known(self._transaction.levels))
 
     def quarantine(self, old: Fact) -> None:
         """Put a fact where no read looks."""
@@ -136,7 +136,7 @@ class FactWriting:
     def delete(self, fact_id: int) -> bool:
         """Remove a fact for good; say whether it was there."""
         own = self._transaction
-        old = next(iter(self._matching(fact.c.id == fact_id, known(own.levels))), None)
+        old = next(iter(self._find_facts(fact.c.id == fact_id, known(own.levels))), None)
         if old is None:
             return False
         own.execute(fact.delete().where(fact.c.id == fact_id))
@@ -157,11 +157,13 @@ class FactWriting:
             lines = ((to, strictest(one.level, level), {"fact": one.id, "of": memory_id}) for one in found)
             own.journal("update", *lines)
 
-    def _matching(self, *conditions: ColumnElement[bool], limit: int | None = None) -> list[Fact]:
+    def _find_facts(self, *conditions: ColumnElement[bool], limit: int | None = None) -> list[Fact]:
+        """Return the facts of the namespace that meet the conditions, in the order of their ids."""
         query = mapping.FACTS.where(fact.c.namespace_id == self._transaction.known_id, *conditions)
         return mapping.facts(self._transaction.connection, query.order_by(fact.c.id).limit(limit))
 
-    def _insert(self, entry: FactEntry, wanted: int | None, created_at: datetime, updated_at: datetime) -> int:
+    def _insert_row(self, entry: FactEntry, wanted: int | None, created_at: datetime, updated_at: datetime) -> int:
+        """Write a fact and return its id: the `wanted` id where it is free, else a new one."""
         own = self._transaction
         (fact_id,) = own.claim_ids(fact, [wanted])
         asked = entry.cleared.value

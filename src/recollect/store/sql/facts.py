@@ -34,7 +34,7 @@ class Facts:
     def find(self, query: FactQuery, view: View) -> tuple[list[Fact], int]:
         """Return one page of what `view` may see and `query` asks for, what held last first, and how many there are."""
         with self._database.reading() as connection:
-            wanted = and_(visible(connection, view), *_asked(query, view))
+            wanted = and_(visible(connection, view), *_query_conditions(query, view))
             page = mapping.FACTS.where(wanted).order_by(fact.c.valid_from.desc(), fact.c.id.desc())
             found = mapping.facts(connection, page.limit(query.limit).offset(query.offset))
             return found, count(connection, fact, wanted)
@@ -61,7 +61,8 @@ def holds_after(at: datetime) -> ColumnElement[bool]:
 def visible(connection: Connection, view: View) -> ColumnElement[bool]:
     """Select the facts that `view` may see: by their namespace, their own level, and by that of their memory.
 
-    A memory that was put right takes its facts along, unless the view asks for such; one that was condensed does not.
+    The facts of a replaced memory are seen only if the view asks for replaced memories. Those of a condensed memory
+    stay in sight.
     """
     stated = exists().where(_states, of_levels(memory.c.sensitivity, view.sensitivities), alive(view.now))
     if not view.superseded:
@@ -76,13 +77,14 @@ def of_view(connection: Connection, view: View) -> ColumnElement[bool]:
 
 
 def known(levels: Sequence[str], *, away: bool = True) -> ColumnElement[bool]:
-    """Select the facts that a writer of these levels finds: by their own level, and by that of their memory."""
+    """Select the facts that a writer of these levels finds, by their own level and by that of their memory."""
     stated = exists().where(_states, of_levels(memory.c.sensitivity, levels, away=True)).correlate(fact)
     mine = of_levels(fact.c.sensitivity, levels, away=away)
     return mine & or_(fact.c.memory_id.is_(None), stated)
 
 
-def _asked(query: FactQuery, view: View) -> list[ColumnElement[bool]]:
+def _query_conditions(query: FactQuery, view: View) -> list[ColumnElement[bool]]:
+    """Return the conditions on a fact that a query makes: its parts, confidence, memory and time."""
     conditions = same_parts(query.model_dump(include=PARTS))
     if query.min_confidence:
         conditions.append(fact.c.confidence >= query.min_confidence)

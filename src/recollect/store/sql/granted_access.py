@@ -68,13 +68,13 @@ class GrantedAccess:
             found = self._database.rows(_VERSION)
             if found and found[0].value == known.version:
                 return known.access
-        at, rows = time.monotonic(), self._database.rows(_rights(), {"hash": hashed})
+        at, rows = time.monotonic(), self._database.rows(_select_rights(), {"hash": hashed})
         if not rows:
             self._known.pop(hashed, None)
             return None
         if len(self._known) >= _MOST:
             self._known.clear()
-        access = _access(rows)
+        access = _access_from_rows(rows)
         if (version := rows[0].version) is not None:
             self._known[hashed] = _Known(access, version, at)
         return access
@@ -92,12 +92,12 @@ class GrantedAccess:
 
 
 def raise_version(connection: Connection) -> None:
-    """Let no process use any more what it has read of the accounts, from the end of this transaction on."""
+    """Make every process read the accounts again once this transaction has ended."""
     store_metadata.write(connection, {_STAMP: secrets.token_hex(8)})
 
 
 @cache
-def _rights() -> Select[Any]:
+def _select_rights() -> Select[Any]:
     """Select what is known of the token with a hash: a row for each role of its user, and one for each private project.
 
     A user without a role has one row. The version that this holds for stands in each.
@@ -126,15 +126,16 @@ def _rights() -> Select[Any]:
     )
 
 
-def _access(rows: Sequence[Row[Any]]) -> Access:
+def _access_from_rows(rows: Sequence[Row[Any]]) -> Access:
+    """Return the rights that the rows of one token say."""
     first = rows[0]
     teams = {one.team: role_of(one.held) for one in rows if one.team is not None and one.project is None}
-    projects = {(one.team, one.project): role_of(one.held) for one in _named(rows) if one.held is not None}
-    private = frozenset((one.team, one.project) for one in _named(rows) if one.private)
+    projects = {(one.team, one.project): role_of(one.held) for one in _rows_with_project(rows) if one.held is not None}
+    private = frozenset((one.team, one.project) for one in _rows_with_project(rows) if one.private)
     user = User(first.user, bool(first.admin), first.joined_at, first.disabled_at, teams)
     return Access(token_of(first), user, projects, private)
 
 
-def _named(rows: Iterable[Row[Any]]) -> list[Row[Any]]:
+def _rows_with_project(rows: Iterable[Row[Any]]) -> list[Row[Any]]:
     """Return the rows that name a project."""
     return [one for one in rows if one.project is not None]

@@ -12,14 +12,14 @@ from recollect.store.sql.tables import account, identity, journal, membership, p
 
 
 def unknown_roles(connection: Connection) -> int:
-    """Return how many roles of users and tokens are none that Recollect knows."""
+    """Return how many roles of users and tokens Recollect does not know."""
     columns = (membership.c.role, project_membership.c.role, token.c.role)
     foreign = (select(func.count()).where(one.not_in(list(Role))) for one in columns)
     return sum(connection.execute(each).scalar_one() for each in foreign)
 
 
 def never_granted(connection: Connection) -> list[str]:
-    """Name the users, roles, projects and tokens in the tables that do not follow from the lines of the journal."""
+    """Name the users, roles, projects and tokens in the tables that no line of the journal grants."""
     users = select(account.c.name, account.c.admin).where(account.c.disabled_at.is_(None))
     member = select(team.c.name, account.c.name, membership.c.role).select_from(membership)
     member = member.join(team, team.c.id == membership.c.team_id).join(account, account.c.id == membership.c.account_id)
@@ -33,11 +33,11 @@ def never_granted(connection: Connection) -> list[str]:
     for one in registered_projects(connection, None):
         there |= {("project", one.team, one.project, one.private)}
         there |= {("role", one.team, one.project, user, str(role)) for user, role in one.members.items()}
-    return sorted(" ".join(filter(None, what[:-1])) for what in there - _granted(connection))
+    return sorted(" ".join(filter(None, what[:-1])) for what in there - _rights_in_journal(connection))
 
 
-def _granted(connection: Connection) -> set[tuple[Any, ...]]:
-    """Return what the lines of the journal on users, teams, projects and tokens come to."""
+def _rights_in_journal(connection: Connection) -> set[tuple[Any, ...]]:
+    """Return the rights that result from the journal's lines on users, teams, projects and tokens."""
     query = select(journal.c.namespace, journal.c.action, journal.c.changes).where(journal.c.memory_id.is_(None))
     of_teams = or_(journal.c.namespace == ACCOUNTS, journal.c.namespace.startswith("team:"))
     held: dict[tuple[Any, ...], Any] = {}

@@ -74,7 +74,7 @@ class Lists:
     def ids(self, view: View, order: Order, limit: int, offset: int) -> list[int]:
         """Return the ids of one page of what `view` may see, in `order`."""
         with self._database.reading() as connection:
-            page = _passing(view, order).order_by(*_ORDERS[order].order).limit(limit).offset(offset)
+            page = _select_visible_ids(view, order).order_by(*_ORDERS[order].order).limit(limit).offset(offset)
             return list(connection.execute(page, values_of(connection, view)).scalars())
 
     def page(
@@ -88,20 +88,20 @@ class Lists:
         """
         changed = after is not None and after.partition(_SEPARATOR)[2].startswith(_CHANGED)
         sorting = _SWEEP if changed else _ORDERS[order]
-        began, behind = (view.now, None) if after is None else _place(sorting, after)
-        query = _passing(view, order)
+        began, behind = (view.now, None) if after is None else _parse_place(sorting, after)
+        query = _select_visible_ids(view, order)
         with self._database.reading() as connection:
             values = values_of(connection, view)
-            page = _behind(query.where(_since(began, order)) if changed else query, sorting, behind)
+            page = _page_after(query.where(_may_have_moved(began, order)) if changed else query, sorting, behind)
             found = connection.execute(page.limit(limit + 1).offset(offset), values).all()
             ids = [row.id for row in found[:limit]]
             if len(found) > limit:
-                place = _SEPARATOR.join(map(_text, found[limit - 1][1:]))
-                return ids, f"{_text(began)}{_SEPARATOR}{_CHANGED if changed else ''}{place}"
+                place = _SEPARATOR.join(map(_place_text, found[limit - 1][1:]))
+                return ids, f"{_place_text(began)}{_SEPARATOR}{_CHANGED if changed else ''}{place}"
             if after is None or changed or not sorting.moves:
                 return ids, None
-            meanwhile = connection.execute(query.where(_since(began, order)).limit(1), values).first()
-            return ids, f"{_text(began)}{_SEPARATOR}{_CHANGED}" if meanwhile else None
+            meanwhile = connection.execute(query.where(_may_have_moved(began, order)).limit(1), values).first()
+            return ids, f"{_place_text(began)}{_SEPARATOR}{_CHANGED}" if meanwhile else None
 
     def stats(self, view: View) -> Stats:
         """Count what the view may see by kind, and what of its levels is out of sight."""
@@ -109,7 +109,7 @@ class Lists:
             here = inside(connection, view.namespaces)
             seen = visible(connection, view) & here
             level = of_levels(_memory.sensitivity, view.sensitivities)
-            by_space = _counted(connection, _memory.namespace_id, seen)
+            by_space = _count_by(connection, _memory.namespace_id, seen)
             ids = namespace_ids(connection, view.namespaces)
             scopes = {str(mapping.scope_of(name)): by_space.get(number, 0) for name, number in ids.items()}
             span = select(func.min(_memory.created_at), func.max(_memory.created_at)).where(seen)
@@ -118,9 +118,9 @@ class Lists:
             return Stats(
                 memories=sum(by_space.values()),
                 by_scope={str(one): scopes.get(str(one), 0) for one in Scope},
-                by_fact_type=_named(connection, _memory.fact_type, seen),
-                by_type=_named(connection, _memory.type, seen),
-                by_category=_named(connection, _memory.category, seen),
+                by_fact_type=_count_by_name(connection, _memory.fact_type, seen),
+                by_type=_count_by_name(connection, _memory.type, seen),
+                by_category=_count_by_name(connection, _memory.category, seen),
                 facts=count(connection, tables.fact, facts.visible(connection, view)),
                 expired=number(shown(), _memory.expires_at <= view.now),
                 deleted=number(_memory.deleted_at.is_not(None)),
@@ -137,7 +137,7 @@ class Lists:
         tenth of these, is left alone; each of the others gets a line in the journal.
         """
         with self._database.reading() as connection:
-            wanted = _extendable(connection, ids, at, captured_days)
+            wanted = _ids_to_extend(connection, ids, at, captured_days)
         for namespace in sorted(wanted):
             with self._database.writing(namespace) as connection:
                 level = type_coerce(_memory.sensitivity, Text).label("level")
@@ -145,25 +145,25 @@ class Lists:
                 found = list(select_in(connection, due, _memory.id, wanted[namespace]))
                 for row in found:
                     mine = update(tables.memory).where(_memory.id == row.id)
-                    connection.execute(mine.values(expires_at=_until(at, row.importance, captured_days)))
+                    connection.execute(mine.values(expires_at=_extended_expiry(at, row.importance, captured_days)))
                 lines = [(row.id, row.level, {"fields": ["expires_at"]}) for row in found]
                 journal.extend(connection, namespace, actor, at, "refresh", lines)
 
 
-def _passing(view: View, order: Order) -> Select[Any]:
+def _select_visible_ids(view: View, order: Order) -> Select[Any]:
     """Select the ids of what a view may see, with its use where the order asks for that."""
     query = select(_memory.id).where(_memory.id.in_(passing(view)))
     return query.outerjoin(tables.usage, tables.usage.c.memory_id == _memory.id) if order is Order.USED else query
 
 
-def _since(began: datetime, order: Order) -> ColumnElement[bool]:
-    """Select what may have moved in an order since a listing began."""
+def _may_have_moved(began: datetime, order: Order) -> ColumnElement[bool]:
+    """Select the memories that may have moved in an order since a listing began."""
     changed = _memory.updated_at > began
     return or_(changed, tables.usage.c.last_accessed_at > began) if order is Order.USED else changed
 
 
-def _behind(query: Select[Any], sorting: _Sorting, behind: tuple[Any, ...] | None) -> Select[Any]:
-    """Order a query, let it begin behind these values of the order, and return those of each row after its id."""
+def _page_after(query: Select[Any], sorting: _Sorting, behind: tuple[Any, ...] | None) -> Select[Any]:
+    """Order a query, let it begin after these values of the order, and add each row's own values to it."""
     query = query.add_columns(*(one.label(f"place_{at}") for at, one in enumerate(sorting.columns)))
     if behind is not None:
         place, last = tuple_(*sorting.columns), tuple_(*behind)
@@ -171,12 +171,12 @@ def _behind(query: Select[Any], sorting: _Sorting, behind: tuple[Any, ...] | Non
     return query.order_by(*sorting.order)
 
 
-def _text(value: Any) -> str:
+def _place_text(value: Any) -> str:
     return str((value - _EPOCH) // _MICROSECOND) if isinstance(value, datetime) else repr(value)
 
 
-def _place(sorting: _Sorting, after: str) -> tuple[datetime, tuple[Any, ...] | None]:
-    """Return when a listing began and the values of its last row, None where none of this order came yet."""
+def _parse_place(sorting: _Sorting, after: str) -> tuple[datetime, tuple[Any, ...] | None]:
+    """Return when a listing began and the values of its last row, None where no row of this order was listed."""
     began, _, place = after.partition(_SEPARATOR)
     texts = place.removeprefix(_CHANGED).split(_SEPARATOR)
     try:
@@ -187,8 +187,10 @@ def _place(sorting: _Sorting, after: str) -> tuple[datetime, tuple[Any, ...] | N
         raise InvalidInput("after", "Invalid after: Must be where a page of the same order ended") from None
 
 
-def _extendable(connection: Connection, ids: Sequence[int], at: datetime, captured_days: float) -> dict[str, list[int]]:
-    """Return what may live on, has no `ttl_days` of its own and gains enough by living on from `at`, by namespace."""
+def _ids_to_extend(
+    connection: Connection, ids: Sequence[int], at: datetime, captured_days: float
+) -> dict[str, list[int]]:
+    """Return, by namespace, the memories without `ttl_days` that gain enough by living on from `at`."""
     found: dict[str, list[int]] = defaultdict(list)
     may = _memory.source.in_(OBSERVED) if captured_days else _memory.importance >= IMPORTANT
     step = max(_STEP, timedelta(days=captured_days / 10))
@@ -198,21 +200,23 @@ def _extendable(connection: Connection, ids: Sequence[int], at: datetime, captur
         .where(_memory.ttl_days.is_(None), may, _memory.expires_at > at)
     )
     for row in select_in(connection, query, _memory.id, ids):
-        if _until(at, row.importance, captured_days) - row.expires_at >= step:
+        if _extended_expiry(at, row.importance, captured_days) - row.expires_at >= step:
             found[row.name].append(row.id)
     return found
 
 
-def _until(at: datetime, importance: float, captured_days: float) -> datetime:
+def _extended_expiry(at: datetime, importance: float, captured_days: float) -> datetime:
     return at + timedelta(days=captured_days or importance * IMPORTANCE_DAYS)
 
 
-def _counted(connection: Connection, column: ColumnElement[Any], seen: ColumnElement[bool]) -> dict[Any, int]:
+def _count_by(connection: Connection, column: ColumnElement[Any], seen: ColumnElement[bool]) -> dict[Any, int]:
+    """Count the visible memories by the values of a column."""
     query = select(column, func.count()).select_from(tables.memory).where(seen).group_by(column)
     return {value: int(held) for value, held in connection.execute(query)}
 
 
-def _named(connection: Connection, column: ColumnElement[Any], seen: ColumnElement[bool]) -> dict[str, int]:
-    counted = _counted(connection, column, seen)
+def _count_by_name(connection: Connection, column: ColumnElement[Any], seen: ColumnElement[bool]) -> dict[str, int]:
+    """Count the visible memories by the values of a column, without NULL, the commonest value first."""
+    counted = _count_by(connection, column, seen)
     named = {str(value): held for value, held in counted.items() if value is not None}
     return dict(sorted(named.items(), key=lambda pair: (-pair[1], pair[0])))

@@ -45,16 +45,16 @@ _LINKS = ("superseded_by", "merged_into")
 _OF_DRAFT = tuple(name for name in MemoryFields.model_fields if name in memory.c)
 
 
-def _fields(noun: type[Any]) -> tuple[str, ...]:
+def _field_names(noun: type[Any]) -> tuple[str, ...]:
     return tuple(noun.model_fields) if issubclass(noun, BaseModel) else tuple(one.name for one in fields(noun))
 
 
-def _columns(noun: type[Any], table: Table) -> tuple[Column[Any], ...]:
+def _noun_columns(noun: type[Any], table: Table) -> tuple[Column[Any], ...]:
     """Return the columns of `table` that hold fields of a noun."""
-    return tuple(table.c[name] for name in _fields(noun) if name in table.c)
+    return tuple(table.c[name] for name in _field_names(noun) if name in table.c)
 
 
-_MEMORY = [*_columns(Memory, memory), *_USAGE, usage.c.last_accessed_at, _NAMESPACE]
+_MEMORY = [*_noun_columns(Memory, memory), *_USAGE, usage.c.last_accessed_at, _NAMESPACE]
 MEMORIES = (
     select(*_MEMORY)
     .join(namespace, namespace.c.id == memory.c.namespace_id)
@@ -62,15 +62,17 @@ MEMORIES = (
 )
 """All memories with their usage, for whoever adds conditions."""
 FACTS = (
-    select(*(one for one in _columns(Fact, fact) if one.name not in ("said_by", "came_from")), *_ORIGIN, _NAMESPACE)
+    select(
+        *(one for one in _noun_columns(Fact, fact) if one.name not in ("said_by", "came_from")), *_ORIGIN, _NAMESPACE
+    )
     .join(namespace, namespace.c.id == fact.c.namespace_id)
     .outerjoin(_stating, _stating.c.id == fact.c.memory_id)
 )
 """All facts, for whoever adds conditions, order and limits; one from before facts had an origin has its memory's."""
-LINE = tuple(_fields(JournalEntry))
+LINE = tuple(_field_names(JournalEntry))
 """The columns of a line of the journal that are shown."""
-_LINE = _columns(JournalEntry, journal)
-_OF_ENTRY = tuple(name for name in _fields(Entry) if name in memory.c)
+_LINE = _noun_columns(JournalEntry, journal)
+_OF_ENTRY = tuple(name for name in _field_names(Entry) if name in memory.c)
 
 
 def load(connection: Connection, condition: ColumnElement[bool], levels: Iterable[str]) -> list[Memory]:
@@ -84,8 +86,8 @@ def memories(connection: Connection, found: Iterable[Row[Any]], levels: Iterable
     Where one gave way to a memory of none of these levels, it says 0 in the place of that one's id.
     """
     rows = [row._mapping for row in found]
-    lists = dict(_lists(connection, [row["id"] for row in rows]))
-    known = _let_in(connection, {row[name] for row in rows for name in _LINKS} - {None}, levels)
+    lists = dict(_list_fields(connection, [row["id"] for row in rows]))
+    known = _ids_of_levels(connection, {row[name] for row in rows for name in _LINKS} - {None}, levels)
     links = ({name: known.get(row[name], 0) for name in _LINKS if row[name] is not None} for row in rows)
     more = ({"scope": scope_of(row["namespace"])} | lists[row["id"]] for row in rows)
     return [Memory(**{**row, **one, **two}) for row, one, two in zip(rows, more, links, strict=True)]
@@ -111,7 +113,7 @@ def columns_of(entry: Entry, given: Collection[str] | None = None) -> dict[str, 
     return {name: "" if one is None and not memory.c[name].nullable else one for name, one in values.items()}
 
 
-def _let_in(connection: Connection, ids: Collection[int], levels: Iterable[str]) -> dict[int, int]:
+def _ids_of_levels(connection: Connection, ids: Collection[int], levels: Iterable[str]) -> dict[int, int]:
     """Return those of `ids` that are memories of these levels."""
     if not ids:
         return {}
@@ -125,8 +127,8 @@ def scope_of(name: str) -> Scope:
     return _SCOPES[name.partition(":")[0]]
 
 
-def _lists(connection: Connection, ids: Sequence[int]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield for each memory its fields that hold several values."""
+def _list_fields(connection: Connection, ids: Sequence[int]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield for each memory its fields that hold several values, by name."""
     labels: dict[tuple[int, str], tuple[str, ...]] = defaultdict(tuple)
     for row in connection.execute(_LABELS, {"ids": ids}) if ids else ():
         labels[row.memory_id, row.kind] += (row.value,)

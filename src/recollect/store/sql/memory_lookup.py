@@ -34,11 +34,11 @@ class MemoryLookup:
 
     def by_key(self, key: str, level: Sensitivity | None = None) -> Memory | None:
         """Find the memory with this key, of this level or the strictest, whatever its state: it holds the key."""
-        return self._strictest(memory.c.key == key, level)
+        return self._oldest_of_strictest(memory.c.key == key, level)
 
     def by_hash(self, content_hash: str, level: Sensitivity | None = None) -> Memory | None:
         """Find the oldest memory with this content, of this level or the strictest, if not deleted or merged."""
-        return self._strictest((memory.c.content_hash == content_hash) & shown(), level)
+        return self._oldest_of_strictest((memory.c.content_hash == content_hash) & shown(), level)
 
     def by_keys_or_hashes(self, keys: Iterable[str], hashes: Iterable[str]) -> list[Memory]:
         """Return the memories that have one of these keys or contents, whatever their state."""
@@ -109,8 +109,8 @@ class MemoryLookup:
         here = (memory.c.id == memory_id) & self._transaction.here()
         return self._transaction.execute(select(*columns).where(here, *conditions)).first()
 
-    def _strictest(self, condition: ColumnElement[bool], level: Sensitivity | None) -> Memory | None:
-        """Find the oldest memory of a level, which is let in by its name, or else of the strictest that has one."""
+    def _oldest_of_strictest(self, condition: ColumnElement[bool], level: Sensitivity | None) -> Memory | None:
+        """Return the oldest memory of a level, or else of the strictest level that has a memory; None without any."""
         found = self.matching(condition, level)
         level = strictest(*(each.sensitivity for each in found)) if found else None
         return next((each for each in found if each.sensitivity is level), None)

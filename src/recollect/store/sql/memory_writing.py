@@ -58,16 +58,18 @@ class MemoryWriting:
         connection, number = own.connection, own.namespace_id
         ids = own.claim_ids(memory, [state.id for _, state in pairs])
         new = [(memory_id, entry, state) for memory_id, (entry, state) in zip(ids, pairs, strict=True)]
-        rows = ({"id": at} | _row(self._columns(entry), entry, state, merged_into) for at, entry, state in new)
+        rows = (
+            {"id": at} | _memory_row(self._entry_columns(entry), entry, state, merged_into) for at, entry, state in new
+        )
         insert_all(connection, memory, (row | {"namespace_id": number} for row in rows))
         levels = {at: own.stored(entry.cleared.value.sensitivity) for at, entry, _ in new}
         for level, count_of_level in Counter(levels.values()).items():
             child_tables.count_memories(connection, number, level, count_of_level)
         child_tables.add_speakers(connection, number, (entry for _, entry, _ in new))
-        insert_all(connection, label, (row for at, entry, _ in new for row in child_tables.labels_of(at, entry)))
+        insert_all(connection, label, (row for at, entry, _ in new for row in child_tables.label_rows(at, entry)))
         insert_all(connection, moment, (row for at, entry, _ in new for row in moments.rows_of(at, entry)))
         decided = ((at, state.standing) for at, _, state in new if state.standing)
-        insert_all(connection, label, (child_tables.standing_of(at, standing) for at, standing in decided))
+        insert_all(connection, label, (child_tables.standing_row(at, standing) for at, standing in decided))
         counts = [{"memory_id": at} | {name: getattr(state, name) for name in _COUNTED} for at, _, state in new]
         insert_all(connection, usage, (row for row in counts if any(row[name] for name in _COUNTED)))
         words = {at: (levels[at], frozenset() if state.hidden else entry.words) for at, entry, state in new}
@@ -92,8 +94,8 @@ class MemoryWriting:
         """
         own, connection = self._transaction, self._transaction.connection
         stored = self._lookup.stored_level(old.id)
-        values = self._columns(entry, entry.given)
-        changes = _changed(old, entry, values)
+        values = self._entry_columns(entry, entry.given)
+        changes = _changed_fields(old, entry, values)
         kept: int | None = None
         if keep and entry.content_hash != old.content_hash and not stored.startswith(AWAY):
             kept = self.archive(old, values.get("sensitivity"))
@@ -113,7 +115,7 @@ class MemoryWriting:
         self._change_level(old, level)
         if entry.content_hash != old.content_hash or (revive and hidden):
             chunks = entry.chunks if own.embeds else None
-            self._enqueue(old.id, embedded=chunks is not None)
+            self._queue_for_index(old.id, embedded=chunks is not None)
             child_tables.replace_chunks(connection, old.id, chunks or (), entry.content_hash)
         own.journal(action, (old.id, strictest(old.sensitivity, level), changes))
         return kept
@@ -136,9 +138,9 @@ class MemoryWriting:
             "merged_into": literal(old.id),
             "sensitivity": literal(away + kept_level),
         }
-        self._copy(memory, memory.c.id == old.id, merged)
+        self._copy_rows(memory, memory.c.id == old.id, merged)
         for table in (label, moment):
-            self._copy(table, table.c.memory_id == old.id, {"memory_id": literal(memory_id)})
+            self._copy_rows(table, table.c.memory_id == old.id, {"memory_id": literal(memory_id)})
         self._write_words(memory_id, kept_level, frozenset())
         self._count(kept_level, 1)
         own.journal("insert", (memory_id, kept_level, {"merged_into": old.id}))
@@ -146,7 +148,7 @@ class MemoryWriting:
 
     def supersede(self, memory_id: int, by: int) -> None:
         """Mark a memory as replaced by another: no recall shows it, its history does."""
-        self._replace(self._is(memory_id), by)
+        self._set_replaced_by(self._is(memory_id), by)
 
     def hide(self, memory_id: int, action: str = "delete") -> bool:
         """Delete the memory softly: its row stays, no index holds it. Return whether there was such a row in sight."""
@@ -176,20 +178,20 @@ class MemoryWriting:
         """Remove the memory, what was merged into it and all their traces; return whether it was there."""
         if self._lookup.row(memory_id) is None:
             return False
-        self._remove(memory_id, action)
+        self._remove_memory(memory_id, action)
         return True
 
     def request_purge(self) -> None:
         """Have the text index rewritten, so that nothing is left in it of what was overwritten."""
         self._transaction.dialect.mark_deleted_text(self._transaction.connection)
 
-    def _remove(self, memory_id: int, action: str) -> None:
-        """Remove a memory that is there; what was merged into it goes with it at whatever level it is."""
+    def _remove_memory(self, memory_id: int, action: str) -> None:
+        """Delete a memory that is there, and the memories merged into it at whatever level."""
         own = self._transaction
         mine = memory.c.namespace_id == own.known_id
         parts = select(memory.c.id).where(mine, memory.c.merged_into == memory_id)
         for part in own.execute(parts).scalars().all():
-            self._remove(part, action)
+            self._remove_memory(part, action)
         columns = (memory.c.speaker, memory.c.superseded_by, memory.c.deleted_at, level_of(memory))
         row = own.execute(select(*columns).where(mine, memory.c.id == memory_id)).one()
         self._leave_indexes(memory_id, row.level)
@@ -198,32 +200,32 @@ class MemoryWriting:
         own.execute(delete(memory).where(mine, memory.c.id == memory_id))
         forget_texts(own.connection, memory_id)
         self._count(row.level, -1)
-        self._replace(mine & (memory.c.superseded_by == memory_id), row.superseded_by)
+        self._set_replaced_by(mine & (memory.c.superseded_by == memory_id), row.superseded_by)
         child_tables.prune_speaker(own.connection, own.namespace_id, row.speaker)
         own.journal(action, (memory_id, row.level, {}))
 
     def _is(self, memory_id: int) -> ColumnElement[bool]:
         return (memory.c.id == memory_id) & self._transaction.here()
 
-    def _columns(self, entry: Entry, given: Collection[str] | None = None) -> dict[str, Any]:
+    def _entry_columns(self, entry: Entry, given: Collection[str] | None = None) -> dict[str, Any]:
         """Return the columns that an entry fills; what is not public is stored as the writer's own."""
         values = mapping.columns_of(entry, given)
         level = {"sensitivity": self._transaction.stored(values["sensitivity"])} if "sensitivity" in values else {}
         return values | level
 
-    def _copy(self, table: Table, mine: ColumnElement[bool], changed: Mapping[str, Any]) -> None:
+    def _copy_rows(self, table: Table, mine: ColumnElement[bool], changed: Mapping[str, Any]) -> None:
         """Write the rows that meet `mine` once more, with some columns `changed`."""
         row = select(*(changed.get(column.name, column) for column in table.c)).where(mine)
         self._transaction.execute(insert(table).from_select([column.name for column in table.c], row))
 
     def _leave_indexes(self, memory_id: int, level: str) -> None:
-        """Take a memory out of the vocabulary, and let both indexes forget what they hold of it."""
+        """Take a memory out of the vocabulary, and queue it so that both indexes drop what they hold of it."""
         self._write_words(memory_id, level, frozenset())
-        self._enqueue(memory_id, embedded=True)
+        self._queue_for_index(memory_id, embedded=True)
         self.request_purge()
 
-    def _replace(self, condition: ColumnElement[bool], by: int | None) -> None:
-        """Let memories be replaced by another one, or be current again; who may not see either sees no line of it."""
+    def _set_replaced_by(self, condition: ColumnElement[bool], by: int | None) -> None:
+        """Let memories be replaced by another one, or be current again; journal it for those who may see both."""
         own = self._transaction
         replaced = own.execute(select(memory.c.id, level_of(memory)).where(condition)).all()
         if replaced:
@@ -257,8 +259,8 @@ class MemoryWriting:
         own = self._transaction
         child_tables.write_words(own.connection, own.namespace_id, {memory_id: (level, words)})
 
-    def _enqueue(self, memory_id: int, *, embedded: bool) -> None:
-        """Let the vector index look at the memory again; it may hold as many vectors of it as SQL does now."""
+    def _queue_for_index(self, memory_id: int, *, embedded: bool) -> None:
+        """Queue a memory for the vector index, which may hold as many of its vectors as SQL does now."""
         own = self._transaction
         if embedded:
             child_tables.mark_embedded(own.connection, memory_id)
@@ -273,8 +275,8 @@ def fields_of(entry: Entry) -> dict[str, Any]:
     return {"fields": sorted(entry.given)} if entry.given else {}
 
 
-def _changed(old: Memory, entry: Entry, values: dict[str, Any]) -> dict[str, Any]:
-    """Return the names of the fields that now differ from those of the memory, but for headings that follow them."""
+def _changed_fields(old: Memory, entry: Entry, values: dict[str, Any]) -> dict[str, Any]:
+    """Return the names of the fields that differ from those of the memory, without headings that only follow."""
     lists = {name: getattr(entry.cleared.value, name) for name in entry.given if name in mapping.LISTS}
     new = {name: value for name, value in (values | lists).items() if name in entry.given | _FOLLOWING}
     fields = sorted(name for name, value in new.items() if value != getattr(old, name))
@@ -282,7 +284,7 @@ def _changed(old: Memory, entry: Entry, values: dict[str, Any]) -> dict[str, Any
     return ({"fields": fields} if fields else {}) | both
 
 
-def _row(columns: dict[str, Any], entry: Entry, state: MemoryState, merged_into: int | None) -> dict[str, Any]:
+def _memory_row(columns: dict[str, Any], entry: Entry, state: MemoryState, merged_into: int | None) -> dict[str, Any]:
     """Return the columns of a new memory but for its ids; `merged_into` is the id of what it was merged into."""
     row = columns | {"created_at": state.created_at or entry.at, "deleted_at": state.deleted_at}
     row["superseded_by"] = None if state.superseded_by is None else LINKED_LATER

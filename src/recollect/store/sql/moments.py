@@ -51,7 +51,8 @@ class Moments:
     def find(self, kind: Kind, leads: Collection[str], view: View) -> Sequence[Led]:
         """Return the moments of a kind whose words are among `leads`, of memories that `view` may see.
 
-        Of more than an agent could ever be reminded of at once these are those of rules, then of the newest memories.
+        Where there are more than an agent could ever be reminded of at once, those of rules come first, then those of
+        the newest memories.
         """
         with self._database.reading() as connection:
             rows = run_visible(connection, _LED_TO, view, kind=str(kind), leads=list(leads))
@@ -69,12 +70,12 @@ class Moments:
             connection.execute(delete(moment))
             texts = select(label.c.memory_id, label.c.position, label.c.value).where(label.c.kind == FIELD)
             rows = connection.execute(texts).all()
-            insert_all(connection, moment, (_row(*row) for row in rows))
+            insert_all(connection, moment, (_moment_row(*row) for row in rows))
 
 
 def rows_of(memory_id: int, entry: Entry) -> Iterator[dict[str, Any]]:
     """Yield the rows of a draft's moments."""
-    yield from (_row(memory_id, position, text) for position, text in enumerate(entry.cleared.value.when))
+    yield from (_moment_row(memory_id, position, text) for position, text in enumerate(entry.cleared.value.when))
 
 
 def replace(connection: Connection, memory_id: int, rows: Iterable[dict[str, Any]]) -> None:
@@ -83,7 +84,7 @@ def replace(connection: Connection, memory_id: int, rows: Iterable[dict[str, Any
     insert_all(connection, moment, rows)
 
 
-def _row(memory_id: int, position: int, text: str) -> dict[str, Any]:
+def _moment_row(memory_id: int, position: int, text: str) -> dict[str, Any]:
     found = read(text)
     lead, second = found.leads
     return {"memory_id": memory_id, "position": position, "kind": str(found.kind), "lead": lead, "second": second}

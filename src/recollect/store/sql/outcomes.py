@@ -34,7 +34,7 @@ class Outcomes:
         if not request_id:
             return None
         with self._database.reading() as connection:
-            return _previous(connection, namespaces, actor, operation, request_id)
+            return _previous_outcome(connection, namespaces, actor, operation, request_id)
 
     def drop(self, before: datetime) -> None:
         """Drop the outcomes of requests older than `before`: nobody retries those any more.
@@ -55,7 +55,7 @@ class OutcomeWriting:
     def previous(self, operation: str, request_id: str) -> Outcome | None:
         """Return how this very request ended when it was made before, so that a retry does nothing twice."""
         own = self._transaction
-        return _previous(own.connection, [own.namespace], own.actor, operation, request_id)
+        return _previous_outcome(own.connection, [own.namespace], own.actor, operation, request_id)
 
     def record(self, operation: str, request_id: str, outcome: Outcome) -> None:
         """Keep the outcome under the request's id, in the transaction of the write itself.
@@ -65,12 +65,12 @@ class OutcomeWriting:
         own = self._transaction
         if request_id and outcome.id.isdecimal():
             kept = {"status": str(outcome.status), "memory_id": outcome.id, "notes": json.dumps(outcome.notes)}
-            kept["request_id"] = _request(own.namespace, own.actor, operation, request_id)
+            kept["request_id"] = _hash_of_request(own.namespace, own.actor, operation, request_id)
             own.execute(insert(request_outcome).values(at=own.now, **kept))
 
 
-def _request(namespace: str, actor: str, operation: str, request_id: str) -> str:
-    """Return the id as that of this actor, place and operation: no other request can have been this one.
+def _hash_of_request(namespace: str, actor: str, operation: str, request_id: str) -> str:
+    """Return the hash of a request's id with its actor, namespace and operation, so that no other request has it.
 
     What follows a line break in the id is what was asked under it, and makes the last characters.
     """
@@ -79,16 +79,16 @@ def _request(namespace: str, actor: str, operation: str, request_id: str) -> str
     return known[:_OF_ID] + hashlib.sha256(asked.encode()).hexdigest()[_OF_ID:]
 
 
-def _previous(
+def _previous_outcome(
     connection: Connection, namespaces: Iterable[str], actor: str, operation: str, request_id: str
 ) -> Outcome | None:
-    """Return how this very request ended in one of these namespaces; None for an empty id.
+    """Return how the request with this id ended in one of these namespaces; None for an empty or unknown id.
 
     Raises `InvalidInput` where something else was asked under the same id.
     """
     if not request_id:
         return None
-    mine = [_request(name, actor, operation, request_id) for name in namespaces]
+    mine = [_hash_of_request(name, actor, operation, request_id) for name in namespaces]
     ids = request_outcome.c.request_id
     of_id = [ids.between(own[:_OF_ID], own[:_OF_ID] + "g") for own in mine]  # "g" comes after all hexadecimal digits
     row = connection.execute(select(request_outcome).where(or_(*of_id))).first()

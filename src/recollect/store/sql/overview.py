@@ -86,36 +86,39 @@ class Overview:
         The last page has none. Raises `InvalidInput` for a place that no page has named.
         """
         sorting = _ORDERS[order]
-        behind = None if after is None else _place(sorting, after)
+        behind = None if after is None else _parse_cursor(sorting, after)
         with self._database.reading() as connection:
             found: list[tuple[Any, int]] = []
             if view.labelled:
                 labelled = any_of(memory.c.id, mapping.IDS)
-                found = _page(connection, sorting, labelled, behind, limit + 1, ids=self._labelled(connection, view))
+                found = _page_of_ids(
+                    connection, sorting, labelled, behind, limit + 1, ids=self._ids_with_labels(connection, view)
+                )
             else:  # each namespace is walked along its own index
                 for number in namespace_ids(connection, view.namespaces).values():
                     here = (space_walked == number) & visible(connection, view)
-                    found += _page(connection, sorting, here, behind, limit + 1)
+                    found += _page_of_ids(connection, sorting, here, behind, limit + 1)
         found.sort(reverse=sorting.down)
         ids = [one for _, one in found[:limit]]
-        return ids, _cursor(*found[limit - 1]) if len(found) > limit else None
+        return ids, _cursor_of(*found[limit - 1]) if len(found) > limit else None
 
     def facets(self, view: View, most: int) -> tuple[int, dict[str, dict[str, int]]]:
         """Count what the view may see and, of the newest `most` of that, how many have each of the commonest values."""
         with self._database.reading() as connection:
-            return self._counted.get(connection, "facets", view, lambda: self._facets(connection, view, most))
+            return self._counted.get(connection, "facets", view, lambda: self._count_facets(connection, view, most))
 
-    def _facets(self, connection: Connection, view: View, most: int) -> tuple[int, dict[str, dict[str, int]]]:
+    def _count_facets(self, connection: Connection, view: View, most: int) -> tuple[int, dict[str, dict[str, int]]]:
+        """Return how many memories the view may see and, of the newest `most`, how many have each common value."""
         spaces = namespace_ids(connection, view.namespaces)
         if view.labelled:
-            every = sorted(self._labelled(connection, view), reverse=True)
+            every = sorted(self._ids_with_labels(connection, view), reverse=True)
             total, these = len(every), any_of(memory.c.id, mapping.IDS)
             rows: Iterator[Row[Any]] = iter(connection.execute(select(*_FIELDS).where(these), {"ids": every[:most]}))
         else:
             seen = visible(connection, view)
-            each = [_newest(connection, number, seen, most) for number in spaces.values()]
+            each = [_newest_rows(connection, number, seen, most) for number in spaces.values()]
             total, rows = 0, islice(merge(*each, key=itemgetter(1), reverse=True), most)
-        ids, (*counted, held, months) = _tallied(rows)
+        ids, (*counted, held, months) = _tally_rows(rows)
         if not view.labelled:
             whole = len(ids) < most
             total = len(ids) if whole else count(connection, memory, seen & space_walked.in_(spaces.values()))
@@ -125,10 +128,10 @@ class Overview:
         tagged = select(label.c.value, func.count()).where(label.c.kind == "tags").group_by(label.c.value)
         tags = connection.execute(tagged.where(any_of(label.c.memory_id, mapping.IDS)), {"ids": ids})
         counts["tags"] = Counter(dict(map(tuple, tags)))
-        return total, {name: _commonest(found) for name, found in counts.items()}
+        return total, {name: _commonest_values(found) for name, found in counts.items()}
 
     def states(self, view: View) -> dict[str, int]:
-        """Count what of the view's namespaces and levels is out of sight, and why."""
+        """Count the memories of the view's namespaces and levels that are out of sight, by reason."""
         conditions = {
             "hidden": memory.c.deleted_at.is_not(None),
             "replaced": memory.c.superseded_by.is_not(None),
@@ -146,8 +149,8 @@ class Overview:
                 lambda: dict(zip(conditions, map(int, connection.execute(found).one()), strict=True)),
             )
 
-    def _labelled(self, connection: Connection, view: View) -> list[int]:
-        """Return the ids of what a view may see that asks for labels."""
+    def _ids_with_labels(self, connection: Connection, view: View) -> list[int]:
+        """Return the ids of the memories that a view may see, where the view asks for labels."""
         query, values = passing(view), values_of(connection, view)
         return self._counted.get(
             connection, "labelled", view, lambda: list(connection.execute(query, values).scalars())
@@ -195,7 +198,7 @@ class Overview:
     def sizes(self) -> dict[str, int]:
         """Return how large what is stored is, in bytes: the files beside a database in a file, else its tables."""
         if (file := self._database.file) is not None:
-            return {one.name: size for one in file.parent.iterdir() if (size := _size(one))}
+            return {one.name: size for one in file.parent.iterdir() if (size := _bytes_of(one))}
         with self._database.reading() as connection:
             return self._database.dialect.sizes(connection)
 
@@ -205,14 +208,14 @@ class Overview:
             return max((connection.execute(_newest_line(one)).scalar() or 0 for one in namespaces), default=0)
 
 
-def _newest(connection: Connection, number: int, seen: ColumnElement[bool], most: int) -> Iterator[Row[Any]]:
-    """Return what is counted of the newest memories of one namespace, along its index."""
+def _newest_rows(connection: Connection, number: int, seen: ColumnElement[bool], most: int) -> Iterator[Row[Any]]:
+    """Return the rows to count of the newest memories of one namespace, read along its index."""
     query = select(*_FIELDS).where(space_walked == number, seen)
     return iter(connection.execute(query.order_by(memory.c.created_at.desc()).limit(most)))
 
 
-def _tallied(rows: Iterator[Row[Any]]) -> tuple[list[int], list[Counter[Any]]]:
-    """Return the ids of rows of `_FIELDS`, and how often each column behind the time has which value.
+def _tally_rows(rows: Iterator[Row[Any]]) -> tuple[list[int], list[Counter[Any]]]:
+    """Return the ids of rows of `_FIELDS`, and for each column after the time how often each value occurs.
 
     They are read some at a time: of very many at once, the garbage collector would look at all that the process holds.
     """
@@ -235,7 +238,7 @@ class CountedViews:
         self._known: OrderedDict[Hashable, Any] = OrderedDict()
 
     def get(self, connection: Connection, what: str, view: View, ask: Callable[[], T]) -> T:
-        """Return what `ask` finds, or what it found before."""
+        """Return the count kept under `what` for the view; where nothing is kept, call `ask` and keep its answer."""
         newest = tuple(connection.execute(_newest_line(one)).scalar() or 0 for one in view.namespaces)
         key = (what, newest, view.model_copy(update={"now": view.now.replace(minute=0, second=0, microsecond=0)}))
         if key not in self._known:
@@ -246,7 +249,7 @@ class CountedViews:
         return found
 
 
-def _size(path: Path) -> int:
+def _bytes_of(path: Path) -> int:
     """Return the bytes of a file, or of all files below a folder; 0 for what goes at this moment."""
     try:
         files = [one for one in path.rglob("*") if one.is_file()] if path.is_dir() else [path]
@@ -259,7 +262,7 @@ def _newest_line(namespace: str) -> Select[int]:
     return select(func.max(tables.journal.c.id)).where(tables.journal.c.namespace == namespace)
 
 
-def _page(
+def _page_of_ids(
     connection: Connection,
     sorting: _Sorting,
     here: ColumnElement[bool],
@@ -280,17 +283,19 @@ def _page(
     return [(value, number) for value, number in found]
 
 
-def _commonest(found: Counter[str]) -> dict[str, int]:
+def _commonest_values(found: Counter[str]) -> dict[str, int]:
+    """Return the most frequent values, each with its count, the most frequent first."""
     held = [(name, many) for name, many in found.items() if many]
     return dict(sorted(held, key=lambda pair: (-pair[1], pair[0]))[:_COMMONEST])
 
 
-def _cursor(value: Any, number: int) -> str:
+def _cursor_of(value: Any, number: int) -> str:
     text = value.isoformat() if isinstance(value, datetime) else repr(value)
     return f"{text}{_CURSOR}{number}"
 
 
-def _place(sorting: _Sorting, cursor: str) -> tuple[Any, int]:
+def _parse_cursor(sorting: _Sorting, cursor: str) -> tuple[Any, int]:
+    """Return the value and id that a cursor names; raise `InvalidInput` for one of another order."""
     value, _, number = cursor.rpartition(_CURSOR)
     try:
         return sorting.read(value), int(number)

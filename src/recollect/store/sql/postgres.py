@@ -35,7 +35,8 @@ _OWN_SESSION: Final = 5  # times that a statement is sent before it is prepared,
 _POOLED: Final = "pooled"  # what is known of a connection: whether its transactions run in sessions of a pooler
 _TIMEOUT: Final = "10min"
 # The server ends what we wait for too long, and lets go of the locks of a replica that is cut off. It knows the session
-# by another number than a pooler gave us; then the limits end with this transaction, and `_begin` sets them in each.
+# by another number than a pooler gave us; then the limits end with this transaction, and `_begin_transaction` sets them
+# in each.
 _LIMITS: Final = """SELECT pooled, set_config('statement_timeout', %s, pooled),
     set_config('tcp_keepalives_idle', '30', pooled), set_config('tcp_keepalives_interval', '10', pooled),
     set_config('tcp_keepalives_count', '3', pooled) FROM (SELECT pg_backend_pid() <> %s AS pooled) AS session"""
@@ -91,14 +92,14 @@ class Postgres(Dialect):
         address, prepare = _without_prepare(make_url(url))
         patience = {name: value for name, value in _PATIENCE.items() if name not in address.query}
         patience[_PREPARE] = None  # until it is known whose session it is
-        # The driver begins no transaction of its own: `_begin` does, where a lost connection then shows.
+        # The driver begins no transaction of its own: `_begin_transaction` does, where a lost connection then shows.
         alone = {"isolation_level": "AUTOCOMMIT", "hide_parameters": True}
         engine = create_engine(address, connect_args=patience, **alone, **pool)
         _check_options(engine)
         event.listen(engine, "connect", partial(_begin_session, prepare))
-        event.listen(engine, "begin", _begin)
+        event.listen(engine, "begin", _begin_transaction)
         event.listen(engine, "before_cursor_execute", _read_as_bytes)
-        event.listen(engine, "connect", partial(_watch, engine, patience))
+        event.listen(engine, "connect", partial(_watch_connection, engine, patience))
         return engine
 
     @contextmanager
@@ -213,7 +214,8 @@ def _begin_session(prepare: int | None, connection: Any, record: Any) -> None:
     connection.prepare_threshold = times or None  # psycopg prepares at once at 0, and never with None
 
 
-def _begin(connection: Connection) -> None:
+def _begin_transaction(connection: Connection) -> None:
+    """Begin a transaction with the options of the connection; a single statement needs none."""
     options = connection.get_execution_options()
     if options.get(ALONE):
         return
@@ -233,7 +235,8 @@ def _read_as_bytes(
         cursor.format = 1
 
 
-def _watch(engine: Engine, patience: Mapping[str, Any], connection: Any, _record: object) -> None:
+def _watch_connection(engine: Engine, patience: Mapping[str, Any], connection: Any, _record: object) -> None:
+    """End calls of a connection with an error when the server no longer takes new connections."""
     _, given = engine.dialect.create_connect_args(engine.url)
     driver: Any = engine.dialect.loaded_dbapi
 
@@ -261,7 +264,7 @@ def _end_when_silent(connection: Any, answers: Callable[[], bool], failure: type
     wait = connection.wait
 
     def watched(call: _Call, *given: Any, **named: Any) -> Any:
-        return wait(_heard(call, lost), *given, **named)
+        return wait(_watch_call(call, lost), *given, **named)
 
     def lost() -> None:
         if not answers():
@@ -271,8 +274,8 @@ def _end_when_silent(connection: Any, answers: Callable[[], bool], failure: type
     connection.wait = watched
 
 
-def _heard(call: _Call, lost: Callable[[], None]) -> _Call:
-    """Go through a call, which gets what is ready of the connection, and call `lost` after each time of silence."""
+def _watch_call(call: _Call, lost: Callable[[], None]) -> _Call:
+    """Run a call step by step, and call `lost` each time that the connection was silent for half a minute."""
     ready, until = None, time.monotonic() + _SILENCE
     while True:
         try:

@@ -85,24 +85,25 @@ def query_facts(connection: Connection, words: Collection[str], names: Collectio
 
 def texts(connection: Connection, view: View) -> tuple[int, int]:
     """Return how many texts the view's namespaces hold at its levels, and how many characters in all."""
-    return once(connection, kept_as("texts", view), lambda: _texts(connection, view))
+    return once(connection, kept_as("texts", view), lambda: _count_texts(connection, view))
 
 
 def queued(connection: Connection, view: View) -> list[int]:
     """Return the memories of the view's namespaces whose vectors the index may not have yet."""
-    return once(connection, kept_as("queued", view), lambda: _queued(connection, view))
+    return once(connection, kept_as("queued", view), lambda: _queued_ids(connection, view))
 
 
-def _texts(connection: Connection, view: View) -> tuple[int, int]:
+def _count_texts(connection: Connection, view: View) -> tuple[int, int]:
+    """Return how many texts the view's namespaces hold at its levels, and how many characters."""
     memories, length = connection.execute(_SIZES, values_of(connection, view)).one()
     return int(memories or 0), int(length or 0)
 
 
-def _queued(connection: Connection, view: View) -> list[int]:
+def _queued_ids(connection: Connection, view: View) -> list[int]:
     return list(connection.execute(_QUEUED, values_of(connection, view)).scalars())
 
 
-def _fact(
+def _select_facts(
     kind: str,
     name: ColumnElement[str] = _EMPTY,
     value: ColumnElement[str] = _EMPTY,
@@ -114,24 +115,27 @@ def _fact(
 
 
 def _of_view(rows: Any) -> ColumnElement[bool]:
+    """Select rows of the namespaces and levels of a view."""
     mine: ColumnElement[bool] = rows.c.namespace_id.in_(_here) & any_of(rows.c.sensitivity, LEVELS)
     return mine
 
 
 _FACTS = union_all(
-    _fact("word", word.c.text, number=func.sum(word.c.uses))
+    _select_facts("word", word.c.text, number=func.sum(word.c.uses))
     .where(_of_view(word), any_of(word.c.text, bindparam("words", type_=Listed())))
     .group_by(word.c.text),
-    _fact("speaker", speaker.c.name)
+    _select_facts("speaker", speaker.c.name)
     .where(speaker.c.namespace_id.in_(_here), any_of(speaker.c.word, bindparam("names", type_=Listed())))
     .where(exists().where(_says, any_of(memory.c.sensitivity, LEVELS)))
     .distinct(),
-    _fact("size", number=func.sum(held.c.memories)).where(_of_view(held)),
-    _fact("texts", number=func.sum(_TEXT_SIZE.c.memories)).where(_of_view(_TEXT_SIZE)),
-    _fact("length", number=func.sum(_TEXT_SIZE.c.length)).where(_of_view(_TEXT_SIZE)),
-    _fact("session", number=memory.c.id).where(memory.c.namespace_id.in_(_here), SUMS_UP_SESSION),
-    _fact("stamp", stamps.c.name, stamps.c.value),
-    _fact("queued", number=outbox.c.memory_id).where(outbox.c.embedded.is_(True), outbox.c.namespace_id.in_(_here)),
-    _fact("namespace", namespace.c.name, number=namespace.c.id).where(_named),
-    _fact("unembedded", number=_unembedded.c.memory_id),
+    _select_facts("size", number=func.sum(held.c.memories)).where(_of_view(held)),
+    _select_facts("texts", number=func.sum(_TEXT_SIZE.c.memories)).where(_of_view(_TEXT_SIZE)),
+    _select_facts("length", number=func.sum(_TEXT_SIZE.c.length)).where(_of_view(_TEXT_SIZE)),
+    _select_facts("session", number=memory.c.id).where(memory.c.namespace_id.in_(_here), SUMS_UP_SESSION),
+    _select_facts("stamp", stamps.c.name, stamps.c.value),
+    _select_facts("queued", number=outbox.c.memory_id).where(
+        outbox.c.embedded.is_(True), outbox.c.namespace_id.in_(_here)
+    ),
+    _select_facts("namespace", namespace.c.name, number=namespace.c.id).where(_named),
+    _select_facts("unembedded", number=_unembedded.c.memory_id),
 )

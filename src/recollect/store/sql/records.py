@@ -104,7 +104,7 @@ class Records:
         What is of none of the `levels` of sensitivity does not exist for it.
         """
         with self._database.writing(namespace) as connection:
-            writing = self._open(connection, namespace, actor, levels)
+            writing = self._open_writing(connection, namespace, actor, levels)
             yield writing
         if writing.transaction.changed:
             self._written()
@@ -120,7 +120,7 @@ class Records:
     ) -> Iterator[dict[str, Writing]]:
         """Open one write transaction on several namespaces, by their names; a `dry` one leaves nothing behind."""
         with self._database.writing(*namespaces) as connection, connection.begin_nested() as inner:
-            yield {name: self._open(connection, name, actor, levels) for name in namespaces}
+            yield {name: self._open_writing(connection, name, actor, levels) for name in namespaces}
             if dry:
                 inner.rollback()
 
@@ -128,7 +128,8 @@ class Records:
         """Have embeddings, vector index and journal file follow what was imported, soon and in the background."""
         self._written()
 
-    def _open(self, connection: Connection, namespace: str, actor: str, levels: Sequence[str] = ()) -> Writing:
+    def _open_writing(self, connection: Connection, namespace: str, actor: str, levels: Sequence[str] = ()) -> Writing:
+        """Return the subjects of a write in one open transaction on a namespace."""
         embeds = store_metadata.embeds(connection, self._model)
         own = [owned(level, actor) for level in levels]
         dialect, now = self._database.dialect, self._clock()
@@ -148,7 +149,7 @@ class Records:
     ) -> None:
         """Journal that the gate refused a write of this level: the field and the kinds, never a value."""
         with self._database.writing(namespace) as connection:
-            self._open(connection, namespace, actor).journal.refuse(field, kinds, level)
+            self._open_writing(connection, namespace, actor).journal.refuse(field, kinds, level)
         self._written()
 
     def known_hashes(self, namespace: str, hashes: Iterable[str], levels: Sequence[str] = PUBLIC_ONLY) -> set[str]:
@@ -161,7 +162,7 @@ class Records:
     def load(self, ids: Iterable[int], view: View) -> dict[int, Memory]:
         """Read those memories of `ids` that `view` may see; this is the authority on what leaves the store."""
         with self._database.reading() as connection:
-            found = self._seen(_MEMORIES, ids, view)
+            found = self._visible_rows(_MEMORIES, ids, view)
             return {one.id: one for one in mapping.memories(connection, found, view.sensitivities)}
 
     def query_facts(self, words: Collection[str], names: Collection[str], view: View) -> QueryFacts:
@@ -180,11 +181,11 @@ class Records:
 
     def contents(self, ids: Iterable[int], view: View) -> dict[int, str]:
         """Read the content of those memories of `ids` that `view` may see, and nothing else of them."""
-        return dict(map(tuple, self._seen(_CONTENTS, ids, view)))
+        return dict(map(tuple, self._visible_rows(_CONTENTS, ids, view)))
 
     def abstracts(self, ids: Iterable[int], view: View) -> dict[int, str]:
         """Read the one-line abstract of those memories of `ids` that `view` may see, and nothing else of them."""
-        return dict(map(tuple, self._seen(_ABSTRACTS, ids, view)))
+        return dict(map(tuple, self._visible_rows(_ABSTRACTS, ids, view)))
 
     def merged_from(self, memory_id: int, view: View) -> tuple[int, ...]:
         """Return the ids of what was merged into a memory, as far as `view` may see that, oldest first."""
@@ -192,8 +193,8 @@ class Records:
         with self._database.reading() as connection:
             return tuple(connection.execute(parts.where(visible(connection, view))).scalars())
 
-    def _seen(self, query: Select[Any], ids: Iterable[int], view: View) -> Sequence[Row[Any]]:
-        """Read what `view` may see of the memories of `ids`."""
+    def _visible_rows(self, query: Select[Any], ids: Iterable[int], view: View) -> Sequence[Row[Any]]:
+        """Return the rows of `query` for those memories of `ids` that `view` may see."""
         with self._database.reading() as connection:
             return run_visible(connection, query, view, ids=ids).all()
 

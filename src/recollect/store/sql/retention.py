@@ -18,20 +18,21 @@ class RetentionLookup:
     _transaction: Transaction
 
     def expired(self) -> list[int]:
-        """Return what has passed its time, in the order of its ids."""
+        """Return the ids of the memories that have expired, in order."""
         own = self._transaction
         query = select(memory.c.id).where(own.here(), memory.c.expires_at <= own.now).order_by(memory.c.id)
         return list(own.execute(query).scalars())
 
     def surplus(self, most: int, sparing: int) -> list[int]:
-        """Return what is beyond `most` memories: first what is out of sight, then the least used, oldest, slightest.
+        """Return the ids of the memories beyond `most` of each level: hidden, then least used, then oldest first.
 
-        The memory to be spared is never among them. What was replaced goes before what replaced it, or it would be
-        current again. Each level of sensitivity is counted by itself, so that none tells of another.
+        The memory `sparing` is never among them. A replaced memory goes before the memory that replaced it, or it would
+        be current again. Each level of sensitivity is counted by itself, so that none tells of another.
         """
-        return [number for level in self._transaction.levels for number in self._surplus(level, most, sparing)]
+        return [number for level in self._transaction.levels for number in self._surplus_of_level(level, most, sparing)]
 
-    def _surplus(self, level: str, most: int, sparing: int) -> list[int]:
+    def _surplus_of_level(self, level: str, most: int, sparing: int) -> list[int]:
+        """Return the ids of the memories of a level beyond `most`, the first to be removed first."""
         own = self._transaction
         counted = (held.c.namespace_id == own.known_id) & (held.c.sensitivity == level)
         beyond = int(own.execute(select(held.c.memories).where(counted)).scalar() or 0) - most

@@ -51,7 +51,7 @@ class Queue(NamedTuple):
     late: int
 
 
-def _away(view: View) -> ColumnElement[bool]:
+def _in_quarantine(view: View) -> ColumnElement[bool]:
     """Select what is in quarantine, of the levels of a view."""
     return memory.c.sensitivity.in_([QUARANTINED + level for level in view.sensitivities])
 
@@ -80,7 +80,7 @@ class Reviews:
         rules = rules.order_by(source_rule.c.at.desc(), source_rule.c.source)
         with self._database.reading() as connection:
             found = connection.execute(rules).all()
-            seen = [one for one in found if one.author == user or _named(connection, one, view.sensitivities)]
+            seen = [one for one in found if one.author == user or _has_memory_from(connection, one, view.sensitivities)]
         return [StoredRule(one.name, one.source, one.approved, one.author, one.at) for one in seen]
 
     def waiting(self, view: View, limit: int, offset: int, late: datetime) -> Queue:
@@ -91,7 +91,7 @@ class Reviews:
             away = select(memory.c.id, func.coalesce(memory.c.deleted_at, memory.c.updated_at).label("since"))
             each = union_all(
                 open_ones.where(waits() & visible(connection, view) & walked),
-                away.where(_away(view) & inside(connection, view.namespaces)),
+                away.where(_in_quarantine(view) & inside(connection, view.namespaces)),
             ).subquery()
             page = select(each.c.id, each.c.since).order_by(each.c.since, each.c.id).limit(limit).offset(offset)
             counts = select(func.count(), func.min(each.c.since), func.count(case((each.c.since < late, 1))))
@@ -101,14 +101,14 @@ class Reviews:
     def in_quarantine(self, ids: Iterable[int], view: View) -> dict[int, Memory]:
         """Read those memories of `ids` that are in quarantine, of the namespaces and levels of a view."""
         with self._database.reading() as connection:
-            mine = memory.c.id.in_(list(ids)) & _away(view) & inside(connection, view.namespaces)
+            mine = memory.c.id.in_(list(ids)) & _in_quarantine(view) & inside(connection, view.namespaces)
             return {one.id: one for one in mapping.load(connection, mine, view.sensitivities)}
 
     def count_waiting(self, view: View, most: int) -> int:
         """Count what waits for a decision, up to `most`."""
 
         def counted(connection: Connection) -> int:
-            mine = (waits() & visible(connection, view), _away(view) & inside(connection, view.namespaces))
+            mine = (waits() & visible(connection, view), _in_quarantine(view) & inside(connection, view.namespaces))
             parts = (select(memory.c.id).where(one).limit(most).subquery() for one in mine)
             counts = (connection.execute(select(func.count()).select_from(one)).scalar_one() for one in parts)
             return min(sum(counts), most)
@@ -117,7 +117,7 @@ class Reviews:
             return self._counted.get(connection, "waiting", view, lambda: counted(connection))
 
 
-def _named(connection: Connection, rule: Any, levels: Iterable[str]) -> bool:
+def _has_memory_from(connection: Connection, rule: Any, levels: Iterable[str]) -> bool:
     """Say whether a memory of these levels came from the source of a row of `source_rule`."""
     said_by, _, place = rule.source.partition(":")
     mine = (memory.c.namespace_id == rule.namespace_id) & of_levels(memory.c.sensitivity, levels)
@@ -154,7 +154,11 @@ class ReviewWriting:
         mine = (source_rule.c.namespace_id == own.known_id) & (source_rule.c.source == source)
         row = own.execute(select(source_rule).where(mine)).first()
         if row is not None:
-            level = Sensitivity.PUBLIC if _named(own.connection, row, [Sensitivity.PUBLIC]) else Sensitivity.PRIVATE
+            level = (
+                Sensitivity.PUBLIC
+                if _has_memory_from(own.connection, row, [Sensitivity.PUBLIC])
+                else Sensitivity.PRIVATE
+            )
             own.execute(delete(source_rule).where(mine))
             own.journal("review", (None, level, {"source": source, "approved": None}))
 

@@ -39,16 +39,18 @@ class Sessions:
     def begin(self, caller: Caller, session_id: str, agent: str, at: datetime, *, new: bool = True) -> Session:
         """Return the session of this name; one that had ended goes on. Where there is none it is made, if `new`."""
         with self._database.writing(caller.writable(caller.namespace(Scope.PERSONAL))) as connection:
-            found = connection.execute(select(session).where(_own(caller), session.c.session_id == session_id)).first()
+            found = connection.execute(
+                select(session).where(_is_own(caller), session.c.session_id == session_id)
+            ).first()
             if found is None:
                 values: dict[str, Any] = {"session_id": session_id, "agent": agent, "started_at": at, "last_at": at}
-                values |= _places(caller) | {"kept": 0, "dropped": 0, "state": {}}
+                values |= _namespaces_of(caller) | {"kept": 0, "dropped": 0, "state": {}}
                 if not new:
                     return Session(id=0, **values)
                 found = connection.execute(insert(session).values(values).returning(*session.c)).one()
             elif found.ended_at is not None:
                 connection.execute(update(session).where(session.c.id == found.id).values(ended_at=None))
-        return _session(found).model_copy(update={"ended_at": None})
+        return _session_of(found).model_copy(update={"ended_at": None})
 
     def find(self, caller: Caller, beginning: str | None) -> Session | None:
         """Return the latest session whose name is or begins so, None where there is none; without one the latest."""
@@ -56,9 +58,9 @@ class Sessions:
         matches = [name == beginning, name.startswith(beginning, autoescape=True)] if beginning else [name == name]
         with self._database.reading() as connection:
             for one in matches:
-                query = select(session).where(_own(caller), one).order_by(*_LATEST).limit(1)
+                query = select(session).where(_is_own(caller), one).order_by(*_LATEST).limit(1)
                 if (found := connection.execute(query).first()) is not None:
-                    return _session(found)
+                    return _session_of(found)
         return None
 
     def save(
@@ -74,11 +76,11 @@ class Sessions:
         """
         named = {one.memory_id for one in observations if one.memory_id is not None}
         with self._database.writing(*[session_.project] if named else []) as connection:
-            row = _locked(connection, session_)
+            row = _lock_session(connection, session_)
             if row is None:
                 return
             state = state_after(row.state) if state_after else session_.state
-            if gone := _gone(connection, named):
+            if gone := _gone_memories(connection, named):
                 state = _without_words(state)
                 observations = [
                     one.model_copy(update=_NO_TEXTS) if one.memory_id in gone else one for one in observations
@@ -88,26 +90,26 @@ class Sessions:
             values |= {"ended_at": session_.ended_at} if session_.ended_at else {}
             values |= {"kept": row.kept + kept, "dropped": row.dropped + len(observations) - kept}
             connection.execute(update(session).where(session.c.id == row.id).values(**values))
-            insert_all(connection, observation, _numbered(connection, row.id, observations))
+            insert_all(connection, observation, _numbered_rows(connection, row.id, observations))
 
     def mask(self, session_: Session, masked: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
         """Write what `masked` makes of the state; an event that is under way takes up none of the words before it."""
         with self._database.writing() as connection:
-            if (row := _locked(connection, session_)) is not None:
-                _erase(connection, row.id, row.state, masked(row.state))
+            if (row := _lock_session(connection, session_)) is not None:
+                _write_without_words(connection, row.id, row.state, masked(row.state))
 
     def listed(self, caller: Caller, limit: int, offset: int) -> tuple[list[Session], int]:
         """Return a page of the sessions, the latest first, and how many there are."""
         with self._database.reading() as connection:
-            query = select(session).where(_own(caller)).order_by(*_LATEST).limit(limit).offset(offset)
-            return [_session(one) for one in connection.execute(query)], count(connection, session, _own(caller))
+            query = select(session).where(_is_own(caller)).order_by(*_LATEST).limit(limit).offset(offset)
+            return [_session_of(one) for one in connection.execute(query)], count(connection, session, _is_own(caller))
 
     def listed_everywhere(self, caller: Caller, limit: int, offset: int) -> tuple[list[Session], int]:
         """Return a page of this user's sessions in all projects, the latest first, and how many there are."""
         mine = session.c.owner == caller.namespace(Scope.PERSONAL)
         with self._database.reading() as connection:
             query = select(session).where(mine).order_by(*_LATEST).limit(limit).offset(offset)
-            return [_session(one) for one in connection.execute(query)], count(connection, session, mine)
+            return [_session_of(one) for one in connection.execute(query)], count(connection, session, mine)
 
     def first_prompts(self, sessions: Sequence[Session]) -> dict[int, Observation]:
         """Return the first prompt that was noted of each of these sessions, by the number of the session's row."""
@@ -117,7 +119,7 @@ class Sessions:
         here = (row == first.c.session_row) & (number == first.c.number)
         with self._database.reading() as connection:
             rows = connection.execute(select(observation).join(first, here))
-            return {row.session_row: _observed(row) for row in rows}
+            return {row.session_row: _observation_of(row) for row in rows}
 
     def kept_ids(self, sessions: Sequence[Session]) -> dict[int, list[int]]:
         """Return the ids of the memories that each of these sessions made, in order, by the number of its row."""
@@ -142,21 +144,21 @@ class Sessions:
         """Return the latest sessions whose state may name a memory: its number stands there."""
         named = cast(session.c.state, Text).contains(str(memory_id))
         with self._database.reading() as connection:
-            query = select(session).where(_own(caller), named).order_by(*_LATEST).limit(limit)
-            return [_session(one) for one in connection.execute(query)]
+            query = select(session).where(_is_own(caller), named).order_by(*_LATEST).limit(limit)
+            return [_session_of(one) for one in connection.execute(query)]
 
     def observed_at(self, session_: Session, moments: Sequence[datetime]) -> dict[datetime, Observation]:
         """Return the observation that was made at each of these moments, if one was."""
         mine = (observation.c.session_row == session_.id) & observation.c.at.in_(moments)
         with self._database.reading() as connection:
             found = connection.execute(select(observation).where(mine).order_by(observation.c.number))
-            return {row.at: _observed(row) for row in found}
+            return {row.at: _observation_of(row) for row in found}
 
     def observations(self, session_: Session) -> list[Observation]:
         """Return the observations of a session in order."""
         query = select(observation).where(observation.c.session_row == session_.id).order_by(observation.c.number)
         with self._database.reading() as connection:
-            return [_observed(row) for row in connection.execute(query)]
+            return [_observation_of(row) for row in connection.execute(query)]
 
     def decide(self, session_: Session, number: int, decision: Decision, reason: str, memory_id: int | None) -> None:
         """Write another decision over that of an observation; one that is kept keeps no draft."""
@@ -166,7 +168,7 @@ class Sessions:
         this = (observation.c.session_row == session_.id) & (observation.c.number == number)
         change = 1 if kept else -1
         with self._database.writing() as connection:
-            _locked(connection, session_)
+            _lock_session(connection, session_)
             other = connection.execute(
                 update(observation).where(this, observation.c.decision != decision).values(values)
             )
@@ -178,10 +180,10 @@ class Sessions:
         """Write over the texts of an observation what `rewritten` makes of those that it has by now."""
         this = (observation.c.session_row == session_.id) & (observation.c.number == number)
         with self._database.writing() as connection:
-            _locked(connection, session_)
+            _lock_session(connection, session_)
             row = connection.execute(select(observation).where(this)).first()
             if row is not None:
-                new = rewritten(_observed(row))
+                new = rewritten(_observation_of(row))
                 values = {name: getattr(new, name) for name in ("tool", "summary", "reason", "draft")}
                 connection.execute(update(observation).where(this).values(values))
 
@@ -201,7 +203,7 @@ def forget_words(connection: Connection, memory_ids: Collection[int], sessions: 
     mine = or_(session.c.id.in_(of), session.c.id.in_(sessions))
     query = select(session.c.id, session.c.state).where(mine).order_by(session.c.id)
     for row in connection.execute(query.with_for_update()).all():
-        _erase(connection, row.id, row.state, _without_words(row.state))
+        _write_without_words(connection, row.id, row.state, _without_words(row.state))
 
 
 def forget_texts(connection: Connection, memory_id: int) -> None:
@@ -213,48 +215,48 @@ def forget_texts(connection: Connection, memory_id: int) -> None:
     connection.execute(update(observation).where(observation.c.memory_id == memory_id).values(_NO_TEXTS))
 
 
-def _locked(connection: Connection, session_: Session) -> Row[Any] | None:
+def _lock_session(connection: Connection, session_: Session) -> Row[Any] | None:
     """Return the row of a session, which nobody else changes before the transaction ends; None where it is gone."""
     return connection.execute(select(session).where(session.c.id == session_.id).with_for_update()).first()
 
 
-def _gone(connection: Connection, memories: set[int]) -> set[int]:
+def _gone_memories(connection: Connection, memories: set[int]) -> set[int]:
     """Return which of these memories are gone."""
     known = select(memory.c.id).where(memory.c.id.in_(memories))
     return memories - set(connection.execute(known).scalars()) if memories else set()
 
 
-def _erase(connection: Connection, row: int, before: dict[str, Any], after: dict[str, Any]) -> None:
-    """Write a state out of which words were taken, and note that they were."""
+def _write_without_words(connection: Connection, row: int, before: dict[str, Any], after: dict[str, Any]) -> None:
+    """Write a state from which words were taken, and note that they were."""
     state = after | {_ERASED: before.get(_ERASED, 0) + 1}
     connection.execute(update(session).where(session.c.id == row).values(state=state))
 
 
 def _without_words(state: dict[str, Any]) -> dict[str, Any]:
-    """Return what of a state holds no words of what was said, and when topics began."""
+    """Return the parts of a state that hold no words from the session, and when topics began."""
     kept = {name: state[name] for name in _WITHOUT_TEXT if name in state}
     return kept | {"boundaries": [one | {"keywords": []} for one in state.get("boundaries", ())]}
 
 
-def _places(caller: Caller) -> dict[str, str]:
+def _namespaces_of(caller: Caller) -> dict[str, str]:
     return {"owner": caller.namespace(Scope.PERSONAL), "project": caller.namespace(Scope.PROJECT)}
 
 
-def _own(caller: Caller) -> ColumnElement[bool]:
+def _is_own(caller: Caller) -> ColumnElement[bool]:
     """Return the condition that a session is the caller's own, in the caller's project."""
-    mine = _places(caller)
+    mine = _namespaces_of(caller)
     return (session.c.owner == mine["owner"]) & (session.c.project == mine["project"])
 
 
-def _session(row: Row[Any]) -> Session:
+def _session_of(row: Row[Any]) -> Session:
     return Session.model_validate({name: getattr(row, name) for name in _SESSION})
 
 
-def _observed(row: Row[Any]) -> Observation:
+def _observation_of(row: Row[Any]) -> Observation:
     return Observation.model_validate({name: getattr(row, name) for name in _OBSERVED})
 
 
-def _numbered(connection: Connection, row: int, observations: Sequence[Observation]) -> list[dict[str, Any]]:
+def _numbered_rows(connection: Connection, row: int, observations: Sequence[Observation]) -> list[dict[str, Any]]:
     """Return the rows of new observations, numbered on from the last there is."""
     last = connection.execute(select(func.max(observation.c.number)).where(observation.c.session_row == row)).scalar()
     return [

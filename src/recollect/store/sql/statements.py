@@ -47,7 +47,10 @@ def keep(connection: Connection, key: Hashable, found: object) -> None:
 
 
 def once(connection: Connection, key: Hashable, ask: Callable[[], T]) -> T:
-    """Return what `ask` finds. Where the connection reads one state it is asked once; a writer asks each time."""
+    """Return what `ask` finds; while a connection reads one state, `ask` is called once for each key.
+
+    A connection that writes calls it each time.
+    """
     known: dict[Hashable, Any] | None = connection.get_execution_options().get(KNOWN)
     if known is None:
         return ask()

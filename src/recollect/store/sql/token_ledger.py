@@ -29,26 +29,26 @@ class SqlTokenLedger:
     def reserve(self, tokens: int) -> Reserved | None:
         """Take tokens out of the budget of this hour and day; None where either has fewer left."""
         with self._database.writing(_LOCK) as connection:
-            known = self._read(connection)
+            known = self._current_row(connection)
             if known["hour_tokens"] + tokens > self._most[0] or known["day_tokens"] + tokens > self._most[1]:
                 return None
-            self._add(connection, known, tokens, hour=True, day=True, questions=1)
+            self._add_tokens(connection, known, tokens, hour=True, day=True, questions=1)
             return Reserved(tokens, known["hour"], known["day"])
 
     def settle(self, reserved: Reserved, used: int) -> None:
         """Put what was used in the place of what was reserved, in the hour and day that it was reserved in."""
         with self._database.writing(_LOCK) as connection:
-            known = self._read(connection)
+            known = self._current_row(connection)
             same_hour, same_day = known["hour"] == reserved.hour, known["day"] == reserved.day
-            self._add(connection, known, used - reserved.tokens, hour=same_hour, day=same_day)
+            self._add_tokens(connection, known, used - reserved.tokens, hour=same_hour, day=same_day)
 
     def used(self) -> TokenUse:
         """Return what was used so far, what is reserved included."""
         with self._database.reading() as connection:
-            known = self._read(connection)
+            known = self._current_row(connection)
         return TokenUse(known["hour_tokens"], known["day_tokens"], *self._most, known["questions"], known["tokens"])
 
-    def _read(self, connection: Connection) -> dict[str, Any]:
+    def _current_row(self, connection: Connection) -> dict[str, Any]:
         """Return the row as it counts now. A clock that goes back opens no new hour."""
         now = self._clock()
         hour, day = f"{now:%Y-%m-%dT%H}", f"{now:%Y-%m-%d}"
@@ -60,9 +60,10 @@ class SqlTokenLedger:
             known |= {"day": day, "day_tokens": 0}
         return known
 
-    def _add(
+    def _add_tokens(
         self, connection: Connection, known: dict[str, Any], tokens: int, *, hour: bool, day: bool, questions: int = 0
     ) -> None:
+        """Add tokens and questions to the row, and to its hour and day where asked for, and write it."""
         known["hour_tokens"] += tokens if hour else 0
         known["day_tokens"] += tokens if day else 0
         known["tokens"] += tokens

@@ -84,7 +84,7 @@ def namespace_ids(connection: Connection, names: Sequence[str]) -> dict[str, int
     writes = connection.get_execution_options().get(WRITE, False)
     known: dict[str, int] = {} if writes else connection.info.setdefault(_NUMBERS, {})
     if not known.keys() >= frozenset(names):
-        found = once(connection, ("namespaces", tuple(names)), lambda: _numbers(connection, names))
+        found = once(connection, ("namespaces", tuple(names)), lambda: _ids_by_name(connection, names))
         known |= found
     return {name: known[name] for name in names if name in known}
 
@@ -95,7 +95,7 @@ def keep_namespaces(connection: Connection, names: Sequence[str], found: Mapping
     keep(connection, ("namespaces", tuple(names)), found)
 
 
-def _numbers(connection: Connection, names: Sequence[str]) -> dict[str, int]:
+def _ids_by_name(connection: Connection, names: Sequence[str]) -> dict[str, int]:
     return dict(map(tuple, connection.execute(_NAMESPACES, {"names": names})))
 
 
@@ -118,22 +118,22 @@ def of_session(connection: Connection, view: View) -> list[int]:
 
 
 def shown() -> ColumnElement[bool]:
-    """Select what the indexes hold: neither softly deleted nor merged into another memory."""
+    """Select the memories that the indexes hold: neither softly deleted nor merged into another memory."""
     return and_(memory.c.deleted_at.is_(None), memory.c.merged_into.is_(None))
 
 
 def unexpired(now: Any) -> ColumnElement[bool]:
-    """Select what has not passed its time, which is nearly all: no look-up should begin with it."""
+    """Select the memories that have not expired, which are nearly all: no look-up should begin with it."""
     return or_(memory.c.expires_at.is_(None), unindexed(memory.c.expires_at) > now)
 
 
 def alive(now: Any) -> ColumnElement[bool]:
-    """Select what is neither deleted, nor merged into another, nor expired."""
+    """Select the memories that are neither deleted, nor merged into another, nor expired."""
     return and_(shown(), unexpired(now))
 
 
 def condensed() -> ColumnElement[bool]:
-    """Select what only a summary has replaced."""
+    """Select the memories that only a summary has replaced."""
     summary = exists().where(_summary.c.id == memory.c.superseded_by)
     return summary.where(_summary.c.type == str(ObservationType.COMPRESSED_SUMMARY)).correlate(memory)
 
@@ -157,10 +157,11 @@ def visible(connection: Connection, view: View) -> ColumnElement[bool]:
     the condition is kept from its index.
     """
     numbers = namespace_ids(connection, view.namespaces).values()
-    return _visible(view, unindexed(memory.c.namespace_id).in_(numbers), view.now)
+    return _visible_condition(view, unindexed(memory.c.namespace_id).in_(numbers), view.now)
 
 
-def _visible(view: View, here: ColumnElement[bool], now: Any) -> ColumnElement[bool]:
+def _visible_condition(view: View, here: ColumnElement[bool], now: Any) -> ColumnElement[bool]:
+    """Return the condition on a memory that `view` may see it, in the namespaces `here` at the time `now`."""
     replaced = memory.c.superseded_by
     current = (
         [] if view.superseded else [or_(replaced.is_(None), condensed()) if view.condensed else replaced.is_(None)]
@@ -168,7 +169,7 @@ def _visible(view: View, here: ColumnElement[bool], now: Any) -> ColumnElement[b
     there = and_(memory.c.deleted_at.is_(None), unexpired(now)) if view.merged else alive(now)
     if view.hidden:
         there = and_(memory.c.deleted_at.is_not(None), unexpired(now))
-    return and_(here, of_levels(memory.c.sensitivity, view.sensitivities), there, *current, *_asked(view))
+    return and_(here, of_levels(memory.c.sensitivity, view.sensitivities), there, *current, *_filter_conditions(view))
 
 
 def run_visible(connection: Connection, query: Select[Any], view: View, **values: Any) -> CursorResult[Any]:
@@ -177,7 +178,7 @@ def run_visible(connection: Connection, query: Select[Any], view: View, **values
     A `query` that is built once, when its module is read, is built and compiled once for all views of one shape:
     that costs more than running it.
     """
-    return connection.execute(_seen(query, view.shape), values | values_of(connection, view))
+    return connection.execute(_select_visible(query, view.shape), values | values_of(connection, view))
 
 
 def values_of(connection: Connection, view: View) -> dict[str, Any]:
@@ -187,8 +188,8 @@ def values_of(connection: Connection, view: View) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=256)
-def _seen(query: Select[Any], shape: View) -> Select[Any]:
-    return query.where(_visible(shape, any_of(unindexed(memory.c.namespace_id), HERE), _NOW))
+def _select_visible(query: Select[Any], shape: View) -> Select[Any]:
+    return query.where(_visible_condition(shape, any_of(unindexed(memory.c.namespace_id), HERE), _NOW))
 
 
 def inside(
@@ -203,19 +204,20 @@ def passing(view: View) -> Select[int]:
 
     The look-up begins with the rarest label that it asks for.
     """
-    return _passing(view.shape)
+    return _select_passing_ids(view.shape)
 
 
 @lru_cache(maxsize=64)
-def _passing(shape: View) -> Select[int]:
-    rarest = next(iter(_labelled(shape)), None)
+def _select_passing_ids(shape: View) -> Select[int]:
+    """Select the id of each memory that a view of this shape may see, beginning with its rarest label."""
+    rarest = next(iter(_label_conditions(shape)), None)
     if rarest is None:
-        return _seen(select(memory.c.id).where(any_of(memory.c.namespace_id, HERE)), shape)
+        return _select_visible(select(memory.c.id).where(any_of(memory.c.namespace_id, HERE)), shape)
     labelled = select(memory.c.id).join(label, label.c.memory_id == memory.c.id)
-    return _seen(labelled.where(rarest).distinct(), shape)
+    return _select_visible(labelled.where(rarest).distinct(), shape)
 
 
-def _asked(view: View) -> list[ColumnElement[bool]]:
+def _filter_conditions(view: View) -> list[ColumnElement[bool]]:
     """Return a condition on a row of `memory` for each filter of the view."""
     conditions = [memory.c[name] == str(value) for name in _EQUAL if (value := getattr(view, name)) is not None]
     if view.key is not None:
@@ -238,35 +240,36 @@ def _asked(view: View) -> list[ColumnElement[bool]]:
         conditions.append(happened_at >= view.since)
     if view.until is not None:
         conditions.append(happened_at <= view.until)
-    conditions += [exists().where(_MINE, one).correlate(memory) for one in _labelled(view)]
+    conditions += [exists().where(_MINE, one).correlate(memory) for one in _label_conditions(view)]
     several = {"tags": view.tags, "concepts": tuple(map(str, view.concepts))}
-    return [*conditions, *(_carries_every(kind, names) for kind, names in several.items() if len(names) > 1)]
+    return [*conditions, *(_has_every_label(kind, names) for kind, names in several.items() if len(names) > 1)]
 
 
-def _labelled(view: View) -> list[ColumnElement[bool]]:
-    """Return a condition on `label` for each kind; the one that the fewest memories are likely to meet comes first.
+def _label_conditions(view: View) -> list[ColumnElement[bool]]:
+    """Return a condition on `label` for each kind of label asked for; the one that fewest memories meet first.
 
     Of tags and of concepts it is about the first one.
     """
-    pinned = [_carries((STANDING,), Standing.PINNED)] if view.pinned else []
-    tags = [_carries(("tags",), tag) for tag in view.tags[:1]]
+    pinned = [_has_label((STANDING,), Standing.PINNED)] if view.pinned else []
+    tags = [_has_label(("tags",), tag) for tag in view.tags[:1]]
     files = [] if view.file is None else [label.c.kind.in_(_FILES) & _is_at(view.file)]
-    entities = [] if view.entity is None else [_carries(ENTITIES, view.entity)]
+    entities = [] if view.entity is None else [_has_label(ENTITIES, view.entity)]
     return [
         *pinned,
         *tags,
         *entities,
         *files,
-        *(_carries(("concepts",), str(concept)) for concept in view.concepts[:1]),
+        *(_has_label(("concepts",), str(concept)) for concept in view.concepts[:1]),
     ]
 
 
-def _carries(kinds: Sequence[str], name: str) -> ColumnElement[bool]:
+def _has_label(kinds: Sequence[str], name: str) -> ColumnElement[bool]:
+    """Select labels of these kinds with this name, letter case aside."""
     fold = func.lower if name.isascii() else folded
     return and_(label.c.kind.in_(kinds), fold(label.c.value) == fold(literal(name)))
 
 
-def _carries_every(kind: str, names: Sequence[str]) -> ColumnElement[bool]:
+def _has_every_label(kind: str, names: Sequence[str]) -> ColumnElement[bool]:
     """Select memories with all these labels of a kind, in one look at their labels, however many are asked for."""
     wanted = dict.fromkeys(name.lower() for name in names)
     fold = func.lower if all(map(str.isascii, wanted)) else folded

@@ -26,8 +26,8 @@ _MADE: Final = sorted(str(kind) for kind in (*OF_SESSION, ObservationType.COMPRE
 """The types of what is made of other memories."""
 
 
-def taken_by(undo: Mapping[str, list[Any]]) -> list[int]:
-    """Return the ids of what a withdrawal put away: what it hid, parts, and what is kept of texts written over."""
+def ids_hidden_by(undo: Mapping[str, list[Any]]) -> list[int]:
+    """Return the ids that a withdrawal hid: of memories, their parts, and the kept copies of rewritten texts."""
     parts, copies = ([part for part, _ in undo["parts"]], [copy for _, copy in undo["copies"]])
     return [*undo["hidden"], *undo.get("forgotten", ()), *undo.get("quarantined", ()), *parts, *copies]
 
@@ -41,7 +41,7 @@ class WithdrawalWriting:
     _memories: MemoryWriting
 
     def sources(self) -> list[str]:
-        """Return where what this transaction finds came from: each file, address, page and command once."""
+        """Return the sources of the memories that this transaction finds: each file, address, page and command once."""
         named = select(memory.c.came_from).where(self._transaction.here(), memory.c.came_from.is_not(None)).distinct()
         found = self._transaction.execute(named).scalars().all()
         return list(dict.fromkeys(_IN_FILE.sub("", place) for one in found for place in places_of(one) if place))
@@ -157,7 +157,7 @@ class WithdrawalWriting:
             return None
         here = select(withdrawal.c.id, withdrawal.c.undo).where(withdrawal.c.namespace_id == own.known_id)
         for row in own.execute(here.order_by(withdrawal.c.id.desc())):
-            if memory_id in taken_by(row.undo):
+            if memory_id in ids_hidden_by(row.undo):
                 return int(row.id)
         return None
 
@@ -182,7 +182,7 @@ class WithdrawalWriting:
         gone: list[int] = []
         hidden = memory.c.deleted_at.is_not(None)
         for number, undo in self.old(days):
-            away = [taken for taken in taken_by(undo) if self._lookup.row(taken, hidden) is not None]
+            away = [taken for taken in ids_hidden_by(undo) if self._lookup.row(taken, hidden) is not None]
             gone += [taken for taken in away if self._memories.delete(taken, "purge")]
             self.drop(number)
         return gone

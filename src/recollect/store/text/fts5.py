@@ -116,7 +116,7 @@ class SqliteText(SqlVocabulary):
             return
         for name in INDEXES:
             pages = -_MERGED_PAGES
-            while self._merge(name, pages):
+            while self._merge_segments(name, pages):
                 pages = _MERGED_PAGES
         if not self._database.checkpoint():
             return  # the mark stays, and the next purge tries again
@@ -124,6 +124,7 @@ class SqliteText(SqlVocabulary):
             connection.execute(delete(store_metadata).where(due, store_metadata.c.value == token))
 
     def _mend_index(self) -> None:
+        """Make the index anew where it is damaged, since every write would fail."""
         with self._database.exclusive() as connection:
             if self._database.dialect.text_damage(connection):
                 self._drop_index(connection)
@@ -137,7 +138,8 @@ class SqliteText(SqlVocabulary):
         for statement in (*SQLITE_SCHEMA, *FILLED):
             connection.exec_driver_sql(statement)
 
-    def _merge(self, name: str, pages: int) -> bool:
+    def _merge_segments(self, name: str, pages: int) -> bool:
+        """Merge up to `pages` pages of an FTS5 index; say whether there was anything to merge."""
         with self._database.writing() as connection:
             before = connection.exec_driver_sql("SELECT total_changes()").scalar_one()
             connection.execute(text(f"INSERT INTO {name}({name}, rank) VALUES ('merge', :pages)"), {"pages": pages})  # noqa: S608 - our own names
@@ -154,17 +156,18 @@ class _StoredWords:
 
     def among(self, spellings: Iterable[str]) -> dict[str, int]:
         """Find the stored words that are one of these."""
-        return self._found(_SPELT, spellings=_json(spellings))
+        return self._look_up(_SPELT, spellings=_json(spellings))
 
     def starting(self, heads: Iterable[str], shortest: int, longest: int) -> dict[str, int]:
         """Find stored words that begin with one of `heads` and go on, the shortest first."""
-        return self._found(_STARTING, heads=_json(heads), shortest=shortest, longest=longest)
+        return self._look_up(_STARTING, heads=_json(heads), shortest=shortest, longest=longest)
 
     def containing(self, piece: str, shortest: int, longest: int) -> dict[str, int]:
         """Find stored words that `piece` stands in, the shortest first."""
-        return self._found(_HOLDING, piece=quoted(piece), shortest=shortest, longest=longest)
+        return self._look_up(_HOLDING, piece=quoted(piece), shortest=shortest, longest=longest)
 
-    def _found(self, query: TextClause, **values: Any) -> dict[str, int]:
+    def _look_up(self, query: TextClause, **values: Any) -> dict[str, int]:
+        """Return the words that a query finds, each with how many memories use it."""
         rows = self.connection.execute(query, values | {"numbers": self.numbers, "levels": self.levels})
         return {row.text: row.uses for row in rows}
 

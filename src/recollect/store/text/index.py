@@ -25,13 +25,13 @@ class TextIndex(Protocol):
         """Return the best `limit` memories that hold any of `terms`, with the sum of their weighted bm25 (> 0)."""
 
     def ranked(self, terms: Sequence[Term], view: View, limit: int) -> dict[int, float]:
-        """Return the same of the view's namespaces and levels, whatever else it may not see."""
+        """Return the best `limit` memories of the view's namespaces and levels, whatever its other filters."""
 
     def substring(self, piece: str, view: View, limit: int) -> list[int]:
         """Return memories in whose text `piece` (at least three characters) stands, letter case aside."""
 
     def frequencies(self, words: Sequence[str], view: View) -> dict[str, int]:
-        """Return in how many memories of the view's namespaces and levels each word stands; unknown ones are absent."""
+        """Return, by word, how many memories of the view's namespaces and levels have it; unknown words are absent."""
 
     def size(self, view: View) -> int:
         """Return how many memories of its levels the view's namespaces hold, whatever their state."""

@@ -79,7 +79,7 @@ class PostgresText(SqlVocabulary):
         if len(piece) < 3:
             return []
         with self._database.reading() as connection:
-            return list(run_visible(connection, _HELD, view, like=_pattern(piece), limit=limit).scalars())
+            return list(run_visible(connection, _HELD, view, like=_like_pattern(piece), limit=limit).scalars())
 
     def similar(self, word: str, view: View, limit: int) -> list[Term]:
         """Return the stored words that `word` may be a misspelling or a part of, weighted 0–1, likeliest first."""
@@ -114,17 +114,18 @@ class _StoredWords:
 
     def among(self, spellings: Iterable[str]) -> dict[str, int]:
         """Find the stored words that are one of these."""
-        return self._found(_SPELT, spellings=list(spellings))
+        return self._look_up(_SPELT, spellings=list(spellings))
 
     def starting(self, heads: Iterable[str], shortest: int, longest: int) -> dict[str, int]:
         """Find stored words that begin with one of `heads` and go on, the shortest first."""
-        return self._found(_STARTING, heads=list(heads), shortest=shortest, longest=longest)
+        return self._look_up(_STARTING, heads=list(heads), shortest=shortest, longest=longest)
 
     def containing(self, piece: str, shortest: int, longest: int) -> dict[str, int]:
         """Find stored words that `piece` stands in, the shortest first."""
-        return self._found(_HOLDING, like=_pattern(piece), shortest=shortest, longest=longest)
+        return self._look_up(_HOLDING, like=_like_pattern(piece), shortest=shortest, longest=longest)
 
-    def _found(self, query: TextClause, **values: Any) -> dict[str, int]:
+    def _look_up(self, query: TextClause, **values: Any) -> dict[str, int]:
+        """Return the words that a query finds, each with how many memories use it."""
         rows = self.connection.execute(query, values | {"numbers": self.numbers, "levels": self.levels})
         return {row.text: int(row.uses) for row in rows}
 
@@ -133,7 +134,7 @@ def _holders(connection: Connection, terms: Sequence[Term], here: dict[str, Any]
     """Return what holds each distinct term. A term of several words is a phrase, and counts once a memory."""
     weights: dict[tuple[str, ...], float] = {}
     typed: dict[tuple[str, ...], str] = {}
-    for term, words in _cut(connection, terms):
+    for term, words in _words_by_term(connection, terms):
         weights[words] = max(weights.get(words, 0.0), term.weight)
         typed.setdefault(words, term.text)
     single = [words[0] for words in weights if len(words) == 1]
@@ -148,14 +149,14 @@ def _holders(connection: Connection, terms: Sequence[Term], here: dict[str, Any]
     return found
 
 
-def _cut(connection: Connection, terms: Sequence[Term]) -> list[tuple[Term, tuple[str, ...]]]:
-    """Return each term with its words as the index holds them; one without words is left out."""
+def _words_by_term(connection: Connection, terms: Sequence[Term]) -> list[tuple[Term, tuple[str, ...]]]:
+    """Return each term with its words as the index holds them; a term without words is left out."""
     words: dict[int, list[str]] = {}
     for place, lexeme in connection.execute(_CUT, {"terms": [term.text for term in terms]}):
         words.setdefault(place, []).append(lexeme)
     return [(term, tuple(words[place])) for place, term in enumerate(terms, 1) if place in words]
 
 
-def _pattern(piece: str) -> str:
+def _like_pattern(piece: str) -> str:
     """Return a pattern for what holds `piece`, in which no sign means anything else."""
     return "%" + re.sub(r"([%_\\])", r"\\\1", piece) + "%"

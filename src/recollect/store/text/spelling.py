@@ -49,27 +49,27 @@ def similar(stored: StoredWords, word: str, limit: int) -> list[Term]:
     size = len(word)
     if size < _SHORTEST or not any(letter.isalpha() for letter in word):
         return []
-    found = stored.among(edited(word)) if size <= _LONGEST_EDITED and not _is_id(word) else {}
-    found |= _around(stored, [word], word, size + 1, max(3 * size, 20))
+    found = stored.among(one_edit_away(word)) if size <= _LONGEST_EDITED and not _is_id(word) else {}
+    found |= _words_around(stored, [word], word, size + 1, max(3 * size, 20))
     if size >= _TELLING and not _is_id(word):
         if not any(misspelling(word, one) for one in found):  # of two wrong letters one is in the second half, or none
             half = min(size // 2, _HALF)
-            found |= _around(stored, edited(word[:half]), word[half:], size - 2, size + 2)
+            found |= _words_around(stored, one_edit_away(word[:half]), word[half:], size - 2, size + 2)
         if not any(likelihood(word, one) for one in found):
-            found |= stored.starting(edited(word), size + 1, 2 * size)
+            found |= stored.starting(one_edit_away(word), size + 1, 2 * size)
     guesses = [(likelihood(word, one), uses, one) for one, uses in found.items()]
     guesses.sort(key=lambda guess: (-guess[0], -guess[1], guess[2]))
     return [Term(one, weight) for weight, _, one in guesses[:limit] if weight > 0.0]
 
 
-def _around(stored: StoredWords, heads: Iterable[str], piece: str, shortest: int, longest: int) -> dict[str, int]:
+def _words_around(stored: StoredWords, heads: Iterable[str], piece: str, shortest: int, longest: int) -> dict[str, int]:
     """Find stored words that begin with one of `heads` or hold `piece`."""
     return stored.starting(heads, shortest, longest) | stored.containing(piece, shortest, longest)
 
 
 def likelihood(word: str, stored: str) -> float:
     """Return how likely (0–1, below 1) whoever wrote `word` meant `stored`; the formulas were set by hand."""
-    return max(misspelling(word, stored), _part(word, stored), _misspelt_part(word, stored))
+    return max(misspelling(word, stored), _part_weight(word, stored), _misspelt_part(word, stored))
 
 
 def misspelling(word: str, stored: str) -> float:
@@ -86,8 +86,8 @@ def misspelling(word: str, stored: str) -> float:
     return max(1.0 - 1.2 * cost / longer, 0.0)
 
 
-def _part(word: str, stored: str) -> float:
-    """Weigh that `word` is a part of `stored`, better at its beginning; no number is a part of a longer one."""
+def _part_weight(word: str, stored: str) -> float:
+    """Return how likely (0–1) `word` is a part of `stored`, likelier at its beginning; 0 for numbers."""
     at = stored.find(word)
     if at < 0 or word == stored:
         return 0.0
@@ -102,12 +102,12 @@ def _part(word: str, stored: str) -> float:
 
 
 def _misspelt_part(word: str, stored: str) -> float:
-    """Weigh that `stored` begins with `word` but for one letter."""
+    """Return how likely (0–1) `stored` begins with `word` with one wrong letter."""
     if len(word) < _TELLING or len(stored) < len(word) + 2:
         return 0.0
     heads = [stored[: len(word) + change] for change in (-1, 0, 1)]
     near = [head for head in heads if OSA.distance(word, head, score_cutoff=1) == 1]
-    return max((misspelling(word, head) * _part(head, stored) for head in near), default=0.0)
+    return max((misspelling(word, head) * _part_weight(head, stored) for head in near), default=0.0)
 
 
 @lru_cache(maxsize=1_000)
@@ -116,9 +116,9 @@ def _is_id(word: str) -> bool:
     return _DIGITS.search(word) is not None and (_LETTERS.search(word) is None or _HEX.fullmatch(word) is not None)
 
 
-def edited(word: str) -> set[str]:
+def one_edit_away(word: str) -> set[str]:
     """Return `word` and every spelling that is one missing, extra, wrong or swapped letter away from it."""
-    letters = _alphabet(word)
+    letters = _possible_letters(word)
     found = {word}
     for at in range(len(word) + 1):
         head, tail = word[:at], word[at:]
@@ -131,7 +131,7 @@ def edited(word: str) -> set[str]:
     return found
 
 
-def _alphabet(word: str) -> set[str]:
+def _possible_letters(word: str) -> set[str]:
     """Return the letters that may stand in a word like `word`: a–z, and the alphabets of its other letters."""
     found = set(ascii_lowercase) if any(letter.isascii() for letter in word) else set()
     for block in {ord(letter) // _BLOCK for letter in word if not letter.isascii()}:

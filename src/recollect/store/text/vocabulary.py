@@ -39,7 +39,7 @@ class SqlVocabulary(ABC):
         self._database = database
 
     def frequencies(self, words: Sequence[str], view: View) -> dict[str, int]:
-        """Return in how many memories of the view's namespaces and levels each word stands; unknown ones are absent."""
+        """Return, by word, how many memories of the view's namespaces and levels have it; unknown words are absent."""
         with self._database.reading() as connection:
             values = values_of(connection, view) | {"words": words}
             return {text: int(uses) for text, uses in connection.execute(_FREQUENCIES, values)} if words else {}
@@ -50,7 +50,7 @@ class SqlVocabulary(ABC):
             return best_visible(connection, view, self._ranked(connection, terms, view), limit)
 
     def ranked(self, terms: Sequence[Term], view: View, limit: int) -> dict[int, float]:
-        """Return the same of the view's namespaces and levels, whatever else it may not see."""
+        """Return the best `limit` memories of the view's namespaces and levels, whatever its other filters."""
         with self._database.reading() as connection:
             parts = (part[:limit].tolist() for part in self._ranked(connection, terms, view))
             return dict(zip(*parts, strict=True))
@@ -84,7 +84,7 @@ class SqlVocabulary(ABC):
 
     @abstractmethod
     def _holders(self, connection: Connection, terms: Sequence[Term], view: View) -> Iterable[Holders]:
-        """Return what of the view's namespaces and levels holds each distinct term."""
+        """Return, for each distinct term, the texts of the view's namespaces and levels that hold it."""
 
     @abstractmethod
     def _mend_index(self) -> None:

@@ -139,7 +139,7 @@ class ChromaCollections(ABC):
     def drop(self, namespace: str) -> None:
         """Delete the namespace's collection."""
         self._collections.pop(namespace, None)
-        client, name = self.open(), self._name(namespace)
+        client, name = self.open(), self._collection_name(namespace)
         try:
             guarded(lambda: client.delete_collection(name))
         except IndexBroken as error:
@@ -153,9 +153,10 @@ class ChromaCollections(ABC):
 
     def prune(self) -> None:
         """Delete the collections of this store's other generations."""
-        self._delete(lambda generation: generation != self.generation)
+        self._delete_generations(lambda generation: generation != self.generation)
 
-    def _delete(self, unwanted: Callable[[str], bool]) -> None:
+    def _delete_generations(self, unwanted: Callable[[str], bool]) -> None:
+        """Delete this store's collections of the generations that are `unwanted`."""
         client = self.open()
         self._collections.clear()
         for name in [one.name for one in guarded(client.list_collections)]:
@@ -164,13 +165,13 @@ class ChromaCollections(ABC):
                 guarded(lambda: client.delete_collection(name))  # noqa: B023 - called at once
 
     @contextmanager
-    def _using(self, namespace: str) -> Iterator[Collection]:
+    def _use_collection(self, namespace: str) -> Iterator[Collection]:
         """Give the namespace's collection to one call, which `compact` waits for."""
         with self._gate:
             self._gate.wait_for(lambda: not self._compacting)
             self._calls += 1
         try:
-            yield self._collection(namespace)
+            yield self._get_collection(namespace)
         finally:
             with self._gate:
                 self._calls -= 1
@@ -178,18 +179,19 @@ class ChromaCollections(ABC):
 
     def _guarded(self, namespace: str, call: Callable[[Any], T]) -> T:
         """Call with the namespace's collection; whatever goes wrong is `IndexBroken`."""
-        with self._using(namespace) as collection:
+        with self._use_collection(namespace) as collection:
             return guarded(lambda: call(collection))
 
-    def _name(self, namespace: str) -> str:
+    def _collection_name(self, namespace: str) -> str:
         digest = hashlib.sha256(namespace.encode()).hexdigest()[: self._digits]
         return f"{self.generation}-{self._label}{digest}"
 
-    def _collection(self, namespace: str) -> Collection:
+    def _get_collection(self, namespace: str) -> Collection:
+        """Return the namespace's collection, made where it is missing; the last used handles are kept."""
         with self._keeping:
             known = self._collections.pop(namespace, None)
         if known is None:
-            client, name = self.open(), self._name(namespace)
+            client, name = self.open(), self._collection_name(namespace)
             known = guarded(lambda: client.get_or_create_collection(name, **_OPTIONS))
         with self._keeping:
             self._collections[namespace] = known  # the one that was used last is the last
@@ -228,7 +230,7 @@ class ChromaIndex(ChromaCollections):
         return found
 
     def _blank(self) -> None:
-        with self._alone():
+        with self._hold_calls():
             self._looked_at = guarded(lambda: _blank(self._folder, self._looked_at))
 
     def _connect(self) -> ClientAPI:
@@ -245,11 +247,11 @@ class ChromaIndex(ChromaCollections):
             guarded(lambda: remove(self._folder))
         guarded(self._unproven.touch)
         try:
-            return guarded(lambda: _persistent(self._folder))
+            return guarded(lambda: _folder_client(self._folder))
         except IndexBroken as error:
             log.warning("the vector index cannot be opened and is built again: %s", error)
             guarded(lambda: remove(self._folder))
-            return guarded(lambda: _persistent(self._folder))
+            return guarded(lambda: _folder_client(self._folder))
 
     def _release(self, client: Any) -> None:
         client.close()
@@ -274,13 +276,13 @@ class ChromaIndex(ChromaCollections):
 
         Chroma itself leaves all of that. Calls of other threads wait meanwhile, which is some milliseconds.
         """
-        with self._alone():
+        with self._hold_calls():
             self.close()
             guarded(lambda: _compact(self._folder))
         self.open()
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
+    def _hold_calls(self) -> Iterator[None]:
         """Let calls that run come to their end, and hold new ones back meanwhile."""
         with self._gate:
             self._gate.wait_for(lambda: not self._compacting)
@@ -308,7 +310,7 @@ class ChromaServer(ChromaCollections):
         self._url = url
 
     def _connect(self) -> ClientAPI:
-        return guarded(lambda: _server(self._url))
+        return guarded(lambda: _server_client(self._url))
 
     def _release(self, client: Any) -> None:
         """Let go of a client, and of the connections that chromadb leaves open."""
@@ -321,7 +323,7 @@ class ChromaServer(ChromaCollections):
 
     def discard(self) -> None:
         """Delete the collections of this generation, so that they are built again."""
-        self._delete(lambda generation: generation == self.generation)
+        self._delete_generations(lambda generation: generation == self.generation)
 
     def compact(self) -> None:
         """Do nothing: the server's files are its own."""
@@ -359,7 +361,7 @@ def _settings_class() -> type[Any]:
     return OurSettings
 
 
-def _server(url: str) -> ClientAPI:
+def _server_client(url: str) -> ClientAPI:
     """Return a client of the Chroma server at an address; raise what chromadb raises where it does not answer."""
     import chromadb
 
@@ -398,7 +400,8 @@ def _asking_by(url: str) -> Iterator[None]:
             replaced.httpx = httpx
 
 
-def _persistent(folder: Path) -> ClientAPI:
+def _folder_client(folder: Path) -> ClientAPI:
+    """Return a client of the Chroma folder, which is made where it is missing."""
     import chromadb
     from chromadb.api.shared_system_client import SharedSystemClient
 

@@ -74,8 +74,8 @@ class SqlVectors:
 
     def cosines(self, vector: Vector, ids: Sequence[int]) -> dict[int, float]:
         """Return the exact cosine of each memory's best chunk; a memory without vectors is absent."""
-        with self._readable(), self._database.reading() as connection:
-            return scan(connection, vector, len(ids), OF_IDS, {"ids": ids}) if self._serves() else {}
+        with self._tolerate_damage(), self._database.reading() as connection:
+            return scan(connection, vector, len(ids), OF_IDS, {"ids": ids}) if self._is_our_model() else {}
         return {}
 
     def late_interaction(self, vector: Vector, tokens: Matrix, weights: Weights, ids: Sequence[int]) -> LateInteraction:
@@ -83,8 +83,8 @@ class SqlVectors:
 
         `vector` is float32[d] and `tokens` float32[q, d], all unit; `weights` has one number per token, 1 in sum.
         """
-        with self._readable(), self._database.reading() as connection:
-            chunks = _Chunks.read(connection, vector, ids if self._serves() else ())
+        with self._tolerate_damage(), self._database.reading() as connection:
+            chunks = _Chunks.read(connection, vector, ids if self._is_our_model() else ())
             whole = len(vector) // 8  # bytes of one token
             owners, stored = chunks.tokens(connection, whole) if len(tokens) else (np.zeros(0, np.intp), [])
             late = np.full((2, len(chunks.memories)), np.nan)
@@ -99,7 +99,7 @@ class SqlVectors:
 
     def similarities(self, ids: Sequence[int]) -> dict[tuple[int, int], float]:
         """Return the cosine of the best chunks of each pair of memories; one without vectors is in no pair."""
-        stacked = self._stacked(ids)
+        stacked = self._vectors_by_memory(ids)
         return {(one, two): float((stacked[one] @ stacked[two].T).max()) for one, two in combinations(stacked, 2)}
 
     def near_pairs(self, ids: Sequence[int], least: float) -> dict[tuple[int, int], float]:
@@ -107,7 +107,7 @@ class SqlVectors:
 
         The first four chunks of each are compared. Of very many pairs the nearest come, 2,000 at most.
         """
-        stacked = {one: some[:_COMPARED] for one, some in self._stacked(ids).items()}
+        stacked = {one: some[:_COMPARED] for one, some in self._vectors_by_memory(ids).items()}
         if not stacked:
             return {}
         owners = np.repeat(list(stacked), [len(some) for some in stacked.values()])
@@ -123,10 +123,10 @@ class SqlVectors:
         nearest = sorted(found.items(), key=lambda one: (-one[1], one[0]))
         return dict(nearest[:_MOST_PAIRS])
 
-    def _stacked(self, ids: Sequence[int]) -> dict[int, Matrix]:
-        """Return the vectors of each memory that has any of our model's size."""
-        with self._readable(), self._database.reading() as connection:
-            found = vectors_of(connection, ids if self._serves() else ())
+    def _vectors_by_memory(self, ids: Sequence[int]) -> dict[int, Matrix]:
+        """Return, by memory id, its vectors as rows; memories without vectors of our model's size are absent."""
+        with self._tolerate_damage(), self._database.reading() as connection:
+            found = vectors_of(connection, ids if self._is_our_model() else ())
             size = max((len(vector) for some in found.values() for vector in some), default=0)
             whole = {one: [vector for vector in some if len(vector) == size] for one, some in found.items()}
             return {one: np.stack(some) for one, some in whole.items() if some}
@@ -135,23 +135,25 @@ class SqlVectors:
     def best_spans(self, vector: Vector, ids: Sequence[int]) -> dict[int, tuple[int, int]]:
         """Return where the best chunk of each memory lies in its content; a memory without vectors is absent."""
         best: dict[int, tuple[float, int, int]] = {}
-        with self._readable(), self._database.reading() as connection:
-            for chunks, cosines in _compared(connection, vector, OF_IDS, {"ids": ids if self._serves() else ()}):
+        with self._tolerate_damage(), self._database.reading() as connection:
+            for chunks, cosines in _compare_pages(
+                connection, vector, OF_IDS, {"ids": ids if self._is_our_model() else ()}
+            ):
                 for chunk, cosine in zip(chunks, cosines.tolist(), strict=True):
                     found = (-cosine, chunk.start, chunk.stop)
                     best[chunk.memory_id] = min(found, best.get(chunk.memory_id, found))
         return {one: (start, stop) for one, (_, start, stop) in best.items()}
 
     @contextmanager
-    def _readable(self) -> Iterator[None]:
-        """Let words alone answer where the stored vectors are damaged; what was read until then counts."""
+    def _tolerate_damage(self) -> Iterator[None]:
+        """Let a search answer by words alone where stored vectors are damaged; vectors read before that count."""
         try:
             yield
         except (DatabaseError, StoreUnusable) as error:
             log.warning("the stored vectors cannot be read, words alone answer: %s", error)
             self._unreadable = self._unreadable or is_damage(error)
 
-    def _serves(self) -> bool:
+    def _is_our_model(self) -> bool:
         """Say whether the vectors that this thread sees are of our model."""
         with self._database.reading() as connection:
             return store_metadata.embeds(connection, self._model)
@@ -162,7 +164,7 @@ def scan(
 ) -> dict[int, float]:
     """Compare `vector` with each chunk of a selection of `CHUNKS`; return the `limit` nearest memories."""
     best: dict[int, float] = {}
-    for page, cosines in _compared(connection, vector, chunks, values):
+    for page, cosines in _compare_pages(connection, vector, chunks, values):
         nearest: dict[int, float] = {}
         for place in np.argsort(-cosines, kind="stable"):
             nearest.setdefault(page[place][0], float(cosines[place]))
@@ -192,7 +194,7 @@ def nearest_first(cosines: Mapping[int, float], limit: int) -> dict[int, float]:
     return {one: cosines[one] for one in order[:limit]}
 
 
-def _compared(
+def _compare_pages(
     connection: Connection, vector: Vector, chunks: Select[Any], values: Mapping[str, Any]
 ) -> Iterator[tuple[Sequence[Row[Any]], Vector]]:
     """Yield pages of a selection of `CHUNKS` with the cosine of each."""
@@ -223,7 +225,7 @@ class _Chunks:
         """Read the chunks of these memories, and compare each with a vector."""
         rows: list[Any] = []
         parts: list[NDArray[np.float32]] = [np.zeros(0, np.float32)]
-        for page, some in _compared(connection, vector, _WITH_FIRST_TOKENS, {"ids": ids}):
+        for page, some in _compare_pages(connection, vector, _WITH_FIRST_TOKENS, {"ids": ids}):
             rows += page
             parts.append(some)
         owners, ordinals = (np.array([row[column] for row in rows], np.int64) for column in (0, 1))

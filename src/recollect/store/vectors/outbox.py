@@ -62,26 +62,27 @@ class Outbox:
         Namespaces that another replica is at are left to it. Say whether there were none.
         """
         name, theirs = tables.namespace.c.name, set[str]()
-        while batch := self._next(_EMBEDDED, name.not_in(theirs)):
+        while batch := self._next_batch(_EMBEDDED, name.not_in(theirs)):
             named = {namespace for _, _, namespace, _ in batch}
             with self._applying, self._database.claiming(INDEX, named) as ours:
                 theirs |= named - ours
-                self._settle(self._next(_EMBEDDED, name.in_(ours)) if ours else [])  # others may have done the first
+                # Others may have done the first ones.
+                self._settle_batch(self._next_batch(_EMBEDDED, name.in_(ours)) if ours else [])
             if self._stopping.is_set():
                 break
         return not theirs
 
     def sync_memory(self, memory_id: int) -> None:
         """Bring the index up to date for one memory, past the rest of the queue."""
-        self._sync(self._next(tables.outbox.c.memory_id == memory_id))
+        self._sync_batch(self._next_batch(tables.outbox.c.memory_id == memory_id))
 
     def rebuild(self, namespace: str) -> None:
         """Drop what the index holds of the namespace and fill it from SQL."""
-        with self._alone([namespace]):
+        with self._exclude_others([namespace]):
             self._index.drop(namespace)
         held, last = 0, _FIRST
         while not self._stopping.is_set():  # the next owner finds the count wrong and builds it again
-            with self._alone([namespace]):
+            with self._exclude_others([namespace]):
                 page = _chunks_after(self._database, namespace, last, _PAGE)
                 if page:
                     ids = [chunk_id(one.memory_id, one.ordinal) for one in page]
@@ -99,12 +100,12 @@ class Outbox:
         shows, is no fault of the index, and has to stay different from it until somebody has seen it. Raises
         `IndexBroken`.
         """
-        least, most, sample = self._expected(namespace)
+        least, most, sample = self._expected_counts(namespace)
         if not least <= self._index.count(namespace) <= most:
             return False
         changed = set[int]()
-        if wrong := _different(self._index, namespace, sample):
-            changed = self._changed(wrong)
+        if wrong := _differing_memories(self._index, namespace, sample):
+            changed = self._changed_in_sql(wrong)
             if wrong - changed:
                 return False
         sample = [one for one in sample if one.memory_id not in changed]
@@ -112,7 +113,7 @@ class Outbox:
         nearest = (self._index.query(namespace, as_vector(one.embedding), _PROBED) for one in probes)
         return all(max(near.values(), default=0.0) > _SAME for near in nearest)
 
-    def _expected(self, namespace: str) -> tuple[int, int, Sequence[Row[int, int, bytes]]]:
+    def _expected_counts(self, namespace: str) -> tuple[int, int, Sequence[Row[int, int, bytes]]]:
         """Return how many vectors the index should hold, at least and at most, and some that are not queued.
 
         These lie at even distances from the oldest one on: what a file lost is seldom one vector.
@@ -136,8 +137,8 @@ class Outbox:
             some = some.join(row.place.table, own).where((row.place - 1) % step == 0).order_by(row.place)
             return held - new, held + beyond, connection.execute(some).all()
 
-    def _changed(self, ids: Iterable[int]) -> set[int]:
-        """Return those of these memories that have a vector in SQL which is not as it was written, by its digest."""
+    def _changed_in_sql(self, ids: Iterable[int]) -> set[int]:
+        """Return those of these memories that have a vector in SQL which its digest does not prove."""
         memory, vector = tables.memory.c, tables.vector.c
         of_chunk = [vector[name] for name in ("memory_id", "ordinal", "start", "stop", "embedding", "digest")]
         query = select(*of_chunk, memory.content_hash).join_from(tables.vector, tables.memory)
@@ -157,7 +158,7 @@ class Outbox:
             with self._database.exclusive() as connection:  # nothing changes between the two looks
                 queued = set(connection.execute(select(tables.outbox.c.memory_id)).scalars())
                 page = _chunks_after(self._database, namespace, last, _PAGE, sample)
-                wrong |= _different(self._index, namespace, page) - queued
+                wrong |= _differing_memories(self._index, namespace, page) - queued
             if sample is not None or len(page) < _PAGE:
                 return wrong
             last = (page[-1].memory_id, page[-1].ordinal)
@@ -166,15 +167,15 @@ class Outbox:
         """Let nothing be written to the index until the block ends."""
         return self._applying
 
-    def _sync(self, batch: list[tuple[int, int, str, int]]) -> None:
-        with self._alone({namespace for _, _, namespace, _ in batch}):
-            self._settle(batch)
+    def _sync_batch(self, batch: list[tuple[int, int, str, int]]) -> None:
+        with self._exclude_others({namespace for _, _, namespace, _ in batch}):
+            self._settle_batch(batch)
 
-    def _settle(self, batch: list[tuple[int, int, str, int]]) -> None:
+    def _settle_batch(self, batch: list[tuple[int, int, str, int]]) -> None:
         """Apply a batch while nobody else writes to its namespaces of the index, and take it out of the queue."""
         if not batch:
             return
-        self._apply(batch)
+        self._apply_batch(batch)
         column = tables.outbox.c.id
         done = select(column).where(column.in_([one for one, *_ in batch]))
         with self._database.writing() as connection:  # what a writer changes at this moment is written again
@@ -182,15 +183,16 @@ class Outbox:
             connection.execute(delete(tables.outbox).where(column.in_(done.with_for_update(skip_locked=True))))
 
     @contextmanager
-    def _alone(self, namespaces: Iterable[str]) -> Iterator[None]:
+    def _exclude_others(self, namespaces: Iterable[str]) -> Iterator[None]:
         """Let no other thread and no other replica write to these namespaces of the index until the block ends.
 
-        Else what one has read from SQL could reach the index after what another has put or taken since.
+        Otherwise vectors read from SQL could reach the index after a later change by another writer.
         """
         with self._applying, self._database.indexing(namespaces):
             yield
 
-    def _next(self, *wanted: ColumnElement[bool]) -> list[tuple[int, int, str, int]]:
+    def _next_batch(self, *wanted: ColumnElement[bool]) -> list[tuple[int, int, str, int]]:
+        """Return the next queued rows that meet the conditions: number, memory id, namespace and count of vectors."""
         columns = (tables.outbox.c.id, tables.outbox.c.memory_id, tables.namespace.c.name, tables.outbox.c.chunks)
         query = select(*columns).join(tables.namespace, tables.namespace.c.id == tables.outbox.c.namespace_id)
         in_order = (tables.outbox.c.memory_id, tables.outbox.c.id)  # as the indexes have it, so that nothing is sorted
@@ -198,7 +200,8 @@ class Outbox:
         with self._database.reading() as connection:
             return [tuple(row) for row in connection.execute(query)]
 
-    def _apply(self, batch: list[tuple[int, int, str, int]]) -> None:
+    def _apply_batch(self, batch: list[tuple[int, int, str, int]]) -> None:
+        """Make the index hold exactly the vectors that SQL holds of the memories in the batch."""
         most: dict[str, dict[int, int]] = defaultdict(dict)
         for _, memory_id, namespace, chunks in batch:
             most[namespace][memory_id] = max(chunks, most[namespace].get(memory_id, 0))
@@ -217,7 +220,7 @@ class Outbox:
                 self._index.put(namespace, ids, [one for held in stored.values() for one in held])
 
 
-def stale(known: Mapping[str, str]) -> dict[str, str]:
+def stale_namespaces(known: Mapping[str, str]) -> dict[str, str]:
     """Return the namespaces whose collection may still hold the bytes of forgotten vectors, by their marks."""
     return {mark: value.partition(" ")[2] for mark, value in known.items() if mark.startswith(_STALE)}
 
@@ -268,12 +271,16 @@ def _is_whole(row: Any, model: Mapping[str, str], many: int) -> bool:
     return row.digest is None or bool(row.digest == digests.of(row.ordinal, row.start, row.stop, row.embedding))
 
 
-def _different(index: VectorIndex, namespace: str, chunks: Sequence[Row[int, int, bytes]]) -> set[int]:
+def _differing_memories(index: VectorIndex, namespace: str, chunks: Sequence[Row[int, int, bytes]]) -> set[int]:
     """Return the memories of those chunks whose vector the index does not hold as SQL does."""
     held = index.vectors(namespace, [chunk_id(one.memory_id, one.ordinal) for one in chunks])
-    return {one.memory_id for one in chunks if not _same(held.get(chunk_id(one.memory_id, one.ordinal)), one.embedding)}
+    return {
+        one.memory_id
+        for one in chunks
+        if not _is_same_vector(held.get(chunk_id(one.memory_id, one.ordinal)), one.embedding)
+    }
 
 
-def _same(held: Vector | None, stored: bytes) -> bool:
+def _is_same_vector(held: Vector | None, stored: bytes) -> bool:
     size = held is not None and held.size * FLOAT == len(stored)
     return size and np.allclose(held, as_vector(stored), atol=_ROUNDED)  # type: ignore[arg-type]

@@ -23,7 +23,7 @@ def renew(database: Database, model: Mapping[str, str]) -> bool:
     A store of another model, and one that has no model yet, are left as they are.
     """
     with database.reading() as connection:
-        if not _older(store_metadata.model_of(store_metadata.read(connection)), model):
+        if not _is_older_version(store_metadata.model_of(store_metadata.read(connection)), model):
             return False
     with database.exclusive() as connection:
         known = store_metadata.read(connection)
@@ -38,6 +38,6 @@ def renew(database: Database, model: Mapping[str, str]) -> bool:
     return True
 
 
-def _older(found: Mapping[str, str], model: Mapping[str, str]) -> bool:
+def _is_older_version(found: Mapping[str, str], model: Mapping[str, str]) -> bool:
     same = ("model", "dimensions")
     return all(found.get(name) == model[name] for name in same) and found != model

@@ -59,21 +59,21 @@ class ShadowIndex:
     def missing(self, after: int, limit: int) -> list[UnembeddedMemory]:
         """Return memories with ids above `after` that have not been read as they are now, the lowest id first."""
         with self._database.reading() as connection:
-            return _missing(connection, after, limit)
+            return _memories_to_read(connection, after, limit)
 
     def put(self, found: Sequence[tuple[UnembeddedMemory, tuple[Chunk, ...]]]) -> None:
         """Store what the new model made of some memories; one that changed meanwhile stays missing."""
         with self._database.writing() as connection:
-            _put(connection, found)
+            _store_chunks(connection, found)
 
     def switch(self, read: Callable[[str], tuple[Chunk, ...]]) -> bool:
         """Put the new vectors in the place of the old in one transaction, unless too many are missing."""
         with self._vectors.exchanging(), self._database.exclusive() as connection:
-            waiting = _missing(connection, 0, _STRAGGLERS + 1)
+            waiting = _memories_to_read(connection, 0, _STRAGGLERS + 1)
             if len(waiting) > _STRAGGLERS:
                 return False
-            _put(connection, [(one, read(one.content)) for one in waiting])
-            _exchange(connection)
+            _store_chunks(connection, [(one, read(one.content)) for one in waiting])
+            _exchange_vectors(connection)
             connection.execute(delete(tables.outbox))  # the new index is built from the new vectors
             connection.execute(delete(tables.vector_shadow))
             known = store_metadata.read(connection)
@@ -83,13 +83,14 @@ class ShadowIndex:
         return True
 
 
-def _missing(connection: Connection, after: int, limit: int) -> list[UnembeddedMemory]:
+def _memories_to_read(connection: Connection, after: int, limit: int) -> list[UnembeddedMemory]:
     columns = (tables.memory.c.id, tables.memory.c.content, tables.memory.c.content_hash)
     waiting = select(*columns).where(tables.memory.c.id > after, shown(), ~_read)
     return [UnembeddedMemory(*row) for row in connection.execute(waiting.order_by(tables.memory.c.id).limit(limit))]
 
 
-def _put(connection: Connection, found: Sequence[tuple[UnembeddedMemory, tuple[Chunk, ...]]]) -> None:
+def _store_chunks(connection: Connection, found: Sequence[tuple[UnembeddedMemory, tuple[Chunk, ...]]]) -> None:
+    """Store the chunks that the new model read in memories; leave out memories that changed since."""
     ids = [one.id for one, _ in found]
     columns = (tables.memory.c.id, tables.memory.c.content_hash)
     held = select(*columns).where(columns[0].in_(ids)).with_for_update(read=True, key_share=True, skip_locked=True)
@@ -105,7 +106,8 @@ def _put(connection: Connection, found: Sequence[tuple[UnembeddedMemory, tuple[C
     insert_all(connection, tables.vector_shadow, values)
 
 
-def _exchange(connection: Connection) -> None:
+def _exchange_vectors(connection: Connection) -> None:
+    """Replace all vectors of the store by those of the shadow index."""
     connection.execute(delete(tables.vector))
     names = [column.name for column in tables.vector.c]
     seen = (tables.memory.c.id == tables.vector_shadow.c.memory_id) & shown()

@@ -26,7 +26,7 @@ from recollect.store.sql.query_facts import queued
 from recollect.store.sql.visibility import namespace_ids, passing, run_visible, size, values_of
 from recollect.store.vectors.exact import CHUNKS, OF_IDS, SqlVectors, nearest_first, scan
 from recollect.store.vectors.index import SCANNED_AWAY, IndexAway, IndexBroken, VectorIndex
-from recollect.store.vectors.outbox import Outbox, stale
+from recollect.store.vectors.outbox import Outbox, stale_namespaces
 
 if TYPE_CHECKING:
     from recollect.engines.embedder import Vector
@@ -81,16 +81,16 @@ class VectorSearch(SqlVectors):
 
         `seen` says of memories with their cosines, nearest first, which the view may see, of so many that they suffice.
         """
-        with self._readable(), self._database.reading() as connection:
-            if not self._serves():
+        with self._tolerate_damage(), self._database.reading() as connection:
+            if not self._is_our_model():
                 return {}
             small = view.filtered or size(connection, view) <= _SCANNED
-            few = _few(connection, view) if small else None
-            if few is not None and (view.filtered or len(few) <= limit or not _long(connection, few)):
+            few = _few_visible_ids(connection, view) if small else None
+            if few is not None and (view.filtered or len(few) <= limit or not _have_many_chunks(connection, few)):
                 return scan(connection, vector, limit, OF_IDS, {"ids": few})
-            patient = lambda: small or _few(connection, view) is None  # noqa: E731
+            patient = lambda: small or _few_visible_ids(connection, view) is None  # noqa: E731
             seen = seen or (lambda found: set(run_visible(connection, _BY_ID, view, ids=found).scalars()))
-            near = self._indexed(connection, vector, view, limit, patient, seen)
+            near = self._nearest_in_index(connection, vector, view, limit, patient, seen)
             if near is None and self._away and size(connection, view) > SCANNED_AWAY:
                 return {}
             if near is None or len(near) < limit:
@@ -104,10 +104,10 @@ class VectorSearch(SqlVectors):
 
         With `everything` each namespace is looked at, also where there may be thousands.
         """
-        with self._syncing, self._distrusting("cannot be built again, SQL answers"):
-            if not self._serves():
+        with self._syncing, self._distrust_on_failure("cannot be built again, SQL answers"):
+            if not self._is_our_model():
                 return
-            with self._distrusting("failed and is built again"):
+            with self._distrust_on_failure("failed and is built again"):
                 self._catch_up(everything)
                 return
             if not self._away:
@@ -121,13 +121,13 @@ class VectorSearch(SqlVectors):
         """
         if self._away:
             return
-        with suppress(StoreUnusable), self._distrusting("failed and is built again"):
-            if self._serves():
+        with suppress(StoreUnusable), self._distrust_on_failure("failed and is built again"):
+            if self._is_our_model():
                 self._index.open()
                 self._outbox.sync_memory(memory_id)
 
     @contextmanager
-    def _distrusting(self, outcome: str) -> Iterator[None]:
+    def _distrust_on_failure(self, outcome: str) -> Iterator[None]:
         """Let SQL answer for every namespace once the index has failed in this block.
 
         An index that is only away is looked at again as after an opening.
@@ -136,12 +136,12 @@ class VectorSearch(SqlVectors):
             self._away = False
             yield
         except IndexAway as error:
-            self._lost(error)
+            self._note_away(error)
         except IndexBroken as error:
             log.warning("the vector index %s: %s", outcome, error)
-            self._broken |= set(self._namespaces())
+            self._broken |= set(self._all_namespaces())
 
-    def _lost(self, error: IndexAway) -> None:
+    def _note_away(self, error: IndexAway) -> None:
         log.warning("the vector index does not answer: %s", error)
         self._away, self._checked = True, False
         self._trusted.clear()
@@ -173,10 +173,10 @@ class VectorSearch(SqlVectors):
         """Bring the index to what SQL says, and build anew each namespace that holds other ids than SQL."""
         self._unreadable = False
         self.sync()
-        with self._syncing, self._distrusting("cannot be read and is built again"):
-            if self._serves():
-                self._broken |= {one for one in self._namespaces() if self._differs(one)}
-                self._purge(everything=True)
+        with self._syncing, self._distrust_on_failure("cannot be read and is built again"):
+            if self._is_our_model():
+                self._broken |= {one for one in self._all_namespaces() if self._differs(one)}
+                self._purge_forgotten(everything=True)
         if self._broken:
             self.sync()
 
@@ -186,7 +186,7 @@ class VectorSearch(SqlVectors):
         with self._syncing, self._outbox.halted():
             yield
             with self._database.reading() as connection:
-                known, serves = store_metadata.read(connection), self._serves()
+                known, serves = store_metadata.read(connection), self._is_our_model()
             self._moved = not serves
             if serves and (generation := store_metadata.generation_of(known)) != self._index.generation:
                 self._index.adopt(generation)
@@ -204,32 +204,33 @@ class VectorSearch(SqlVectors):
 
         Raises `IndexBroken`.
         """
-        return {one for name in self._namespaces() for one in self._outbox.differing(name, sample)}
+        return {one for name in self._all_namespaces() for one in self._outbox.differing(name, sample)}
 
     def _differs(self, namespace: str) -> bool:
         return not self._outbox.agrees(namespace) or bool(self._outbox.differing(namespace))
 
-    def _namespaces(self) -> list[str]:
+    def _all_namespaces(self) -> list[str]:
         with self._database.reading() as connection:
             return list(connection.execute(select(tables.namespace.c.name)).scalars())
 
     def _catch_up(self, everything: bool = False) -> None:
+        """Apply the queue, and build again the namespaces in doubt; after an opening look at each of them first."""
         self._index.open()
         opening = not self._checked
         if opening:
             self._index.prune()
             self._outbox.drain()
         if everything or (opening and not self._index.proven_by_use):
-            self._broken |= {one for one in self._namespaces() if not self._outbox.agrees(one)}
+            self._broken |= {one for one in self._all_namespaces() if not self._outbox.agrees(one)}
         self._checked = True
         for namespace in sorted(self._broken):
             self._outbox.rebuild(namespace)
             self._broken.discard(namespace)
         self._shared = not self._outbox.drain()
-        self._purge(everything=opening)
+        self._purge_forgotten(everything=opening)
         self._index.proven()
 
-    def _purge(self, *, everything: bool) -> None:
+    def _purge_forgotten(self, *, everything: bool) -> None:
         """Build anew each namespace in which vectors were forgotten, so that none of their bytes is left in a file.
 
         Large ones wait until the store is opened next, or `everything` is asked for; the others take turns with rests.
@@ -237,7 +238,7 @@ class VectorSearch(SqlVectors):
         self._rest = 0.0
         with self._database.reading() as connection:
             known = store_metadata.read(connection)
-            marks = stale(known)
+            marks = stale_namespaces(known)
             if not marks:
                 return
         began = time.monotonic()
@@ -255,7 +256,7 @@ class VectorSearch(SqlVectors):
             store_metadata.erase_unchanged(connection, {mark: known[mark] for mark in marks})
         self._rests_until = time.monotonic() + _REST * (time.monotonic() - began)
 
-    def _indexed(
+    def _nearest_in_index(
         self, connection: Connection, vector: Vector, view: View, limit: int, patient: Callable[[], bool], seen: Seen
     ) -> dict[int, float] | None:
         """Ask the index, and where `patient` for ever more, until `limit` of what it finds may be seen.
@@ -275,7 +276,7 @@ class VectorSearch(SqlVectors):
         for times in (1, *_PATIENT):
             if times > 1 and not (len(near) * _PATIENT[-1] >= limit and patient()):
                 break
-            found = self._ask(numbers, vector, limit * _CHUNKS_PER_MEMORY * times)
+            found = self._query_index(numbers, vector, limit * _CHUNKS_PER_MEMORY * times)
             if found is None:
                 return None
             found = nearest_first(found, len(found))
@@ -285,15 +286,16 @@ class VectorSearch(SqlVectors):
                 break
         return nearest_first(near, limit)
 
-    def _ask(self, namespaces: Iterable[str], vector: Vector, limit: int) -> dict[int, float] | None:
+    def _query_index(self, namespaces: Iterable[str], vector: Vector, limit: int) -> dict[int, float] | None:
+        """Return, by memory id, the best cosine of the chunks nearest in the index; None where the index fails."""
         found: dict[int, float] = {}
         for namespace in namespaces:
             try:
-                if self._index.proven_by_use and not self._trusts(namespace):
+                if self._index.proven_by_use and not self._is_trusted(namespace):
                     return None
                 found |= self._index.query(namespace, vector, limit)
             except IndexAway as error:
-                self._lost(error)
+                self._note_away(error)
                 return None
             except IndexBroken as error:
                 log.warning("the vector index failed, SQL answers: %s", error)
@@ -301,7 +303,7 @@ class VectorSearch(SqlVectors):
                 return None
         return found
 
-    def _trusts(self, namespace: str) -> bool:
+    def _is_trusted(self, namespace: str) -> bool:
         """Look at a namespace's collection when it is first asked; one in doubt is built again, and SQL answers."""
         if namespace not in self._trusted and not self._outbox.agrees(namespace):
             log.warning("the vector index of one namespace does not agree with SQL and is built again")
@@ -311,12 +313,12 @@ class VectorSearch(SqlVectors):
         return True
 
 
-def _long(connection: Connection, ids: Sequence[int]) -> bool:
+def _have_many_chunks(connection: Connection, ids: Sequence[int]) -> bool:
     """Say whether these memories have so many chunks that asking the index is quicker than looking at all."""
     return bool(connection.execute(_CHUNKS_OF, {"ids": ids}).scalar_one() > _SCANNED_CHUNKS)
 
 
-def _few(connection: Connection, view: View) -> list[int] | None:
-    """Return what the view may see where that is so little that looking at all of it is quick."""
+def _few_visible_ids(connection: Connection, view: View) -> list[int] | None:
+    """Return the ids that the view may see, if so few that a full scan is quick; else None."""
     ids = list(connection.execute(passing(view).limit(_SCANNED + 1), values_of(connection, view)).scalars())
     return ids if len(ids) <= _SCANNED else None

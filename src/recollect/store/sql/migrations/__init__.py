@@ -70,7 +70,7 @@ def migrate(database: Database) -> None:
             f"The database has schema {found}, and this version of Recollect knows schema {HEAD} only. {advice}"
         )
     if found is None and database.url.get_backend_name() == "sqlite":
-        _make(database)
+        _make_schema(database)
     else:
         upgrade(database)
 
@@ -82,8 +82,8 @@ def upgrade(database: Database) -> None:
     command.upgrade(configuration(database), "head")
 
 
-def _make(database: Database) -> None:
-    """Make what the revisions would make of an empty database, and mark it as of the newest one."""
+def _make_schema(database: Database) -> None:
+    """Make the newest schema in an empty database, and mark it with the newest revision."""
     with database.exclusive() as connection:
         tables.metadata.create_all(connection, checkfirst=False)
         for statement in database.dialect.schema:
@@ -131,7 +131,7 @@ class SchemaFault(NamedTuple):
 
 def schema_faults(connection: Connection) -> list[SchemaFault]:
     """Return what of an SQLite database's tables, indexes, views and triggers is missing, foreign or changed."""
-    found, wanted = _schema(connection), _migrated()
+    found, wanted = _read_schema(connection), _migrated_schema()
     lacking = [SchemaFault(*part, "is missing") for part in sorted(wanted.keys() - found.keys())]
     foreign = [SchemaFault(*part, "is not ours") for part in sorted(found.keys() - wanted.keys())]
     both = sorted(wanted.keys() & found.keys())
@@ -140,16 +140,16 @@ def schema_faults(connection: Connection) -> list[SchemaFault]:
 
 
 @cache
-def _migrated() -> dict[tuple[str, str], str]:
+def _migrated_schema() -> dict[tuple[str, str], str]:
     """Return the schema that the migrations make."""
     with closing(Database("sqlite://")) as empty:
         migrate(empty)
         with empty.reading() as connection:
-            return _schema(connection)
+            return _read_schema(connection)
 
 
-def _schema(connection: Connection) -> dict[tuple[str, str], str]:
-    """Return what makes each part of the schema but SQLite's own tables, by its kind and name.
+def _read_schema(connection: Connection) -> dict[tuple[str, str], str]:
+    """Return the SQL statement of each part of the schema, without SQLite's own tables, by its kind and name.
 
     What a table has is sorted: SQLite puts a column that was added behind all others.
     """
@@ -158,19 +158,19 @@ def _schema(connection: Connection) -> dict[tuple[str, str], str]:
         (
             str(row.type),
             str(row.name),
-        ): f"{row.tbl_name} {_in_order(row.sql) if row.type == 'table' else _flat(row.sql)}"
+        ): f"{row.tbl_name} {_with_sorted_columns(row.sql) if row.type == 'table' else _on_one_line(row.sql)}"
         for row in rows
         if not (row.type == "table" and row.name in _SQLITES_OWN)
     }
 
 
-def _in_order(made: str) -> str:
+def _with_sorted_columns(made: str) -> str:
     head, _, rest = made.partition("(")
     parts, _, options = rest.rpartition(")")
-    return _flat(f"{head}({', '.join(sorted(map(_flat, _PART.findall(parts))))}){options}")
+    return _on_one_line(f"{head}({', '.join(sorted(map(_on_one_line, _PART.findall(parts))))}){options}")
 
 
-def _flat(statement: str | None) -> str:
+def _on_one_line(statement: str | None) -> str:
     return " ".join(str(statement).split())
 
 
