@@ -84,7 +84,7 @@ class StoreConnection(Connection):
         if app is not None:
             app.close()
 
-    def _run(self, verb: Verb, fields: dict[str, Any]) -> Any:
+    def _run_verb(self, verb: Verb, fields: dict[str, Any]) -> Any:
         from recollect.doors.handlers import perform
         from recollect.doors.http.messages import to_recollect_error
 

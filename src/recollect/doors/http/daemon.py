@@ -115,7 +115,7 @@ def _unpublish(folder: Path, published: Runtime) -> None:
     """Remove the socket and the runtime file, unless another daemon has written its own already."""
     if published.socket and runtime.published_by(folder, published.pid):
         Path(published.socket).unlink(missing_ok=True)
-    runtime.remove(folder, published.pid)
+    runtime.remove_runtime_file(folder, published.pid)
 
 
 def _force_exit() -> None:
