@@ -277,7 +277,7 @@ def test_a_process_that_stands_still_keeps_its_event(home: Path) -> None:
     code = """
 import sys, time
 from recollect.doors import hook, hook_spool
-hook._posted = lambda *_: time.sleep(60)
+hook._post_event = lambda *_: time.sleep(60)
 hook_spool.deliver_later = lambda *_: {}
 hook.main(["UserPromptSubmit"], {})
 """
@@ -340,7 +340,7 @@ def test_huge_input_is_read_to_its_end_and_dropped(home: Path, monkeypatch: pyte
     monkeypatch.setattr(os, "read", lambda _, size, read=os.read: read(reading, size))
     os.write(writing, b"x" * 5_000)
     os.close(writing)
-    assert hook._read() is None
+    assert hook._read_payload() is None
     assert os.read(0, 1) == b""
 
 
@@ -397,7 +397,7 @@ def test_a_daemon_that_comes_up_meanwhile_answers(
 )
 def test_a_command_for_a_start_has_more_time(words: list[str], starts: bool) -> None:
     """The name of the event says it before anything is read, and agents wait longer than the command may take."""
-    assert hook._starts(words) is starts
+    assert hook._is_session_start(words) is starts
     agents_wait = 3.0  # seconds, as `agents.toml` and opencode's program say
     assert agents_wait > hook.START_LIMIT + hook._END + 0.25
 

@@ -99,7 +99,7 @@ class Metrics(Measures):
             self._refusals.labels(kind)
 
     def measure(self, app: App, events: Events, began: float) -> None:
-        """Add the gauges: work that waits, looked up at each scrape, and the seconds from `began` to the ready model."""
+        """Add the gauges: work that waits, looked up at each scrape, and the seconds until the model was loaded."""
         self._add_gauge("events_waiting", "Events of sessions that wait", lambda: events.waiting)
         self._add_gauge("events_lost", "Events of sessions that did not fit or failed", lambda: events.lost)
         self._add_gauge(
