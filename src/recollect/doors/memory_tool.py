@@ -59,7 +59,7 @@ _ABOUT = {
     "category": "remember: its group. recall: only this group",
     "confidence": "remember: default 0.5",
     "when": "remember: up to 8 moments. `run git push --force`: before a command with these; "
-    "`edit db *.sql`: before a write; `fail timeout`: after a error_answer; "
+    "`edit db *.sql`: before a write; `fail timeout`: after a failure; "
     "`done make check`: until it ran. `!word`: absent (the right option), `*`: anything",
     "scope": "remember: who shares it (default project). recall, forget: only there",
     "query": "recall: a question or key words",
