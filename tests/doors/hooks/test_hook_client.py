@@ -48,7 +48,7 @@ def home(tmp_path: Path) -> Path:
 def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
     """Return the starts of a daemon that were asked for; none happens."""
     asked: list[dict[str, str]] = []
-    monkeypatch.setattr(hook, "_start", lambda given: asked.append(dict(given)))
+    monkeypatch.setattr(hook, "_start_daemon", lambda given: asked.append(dict(given)))
     for name in ("keep", "deliver_later"):
         monkeypatch.setattr(hook_spool, name, lambda *_: None)
     return asked
@@ -174,7 +174,7 @@ def test_a_moment_decides_nothing_for_the_agent(run: Run, home: Path) -> None:
 def test_a_moment_waits_for_no_daemon(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a daemon nothing is printed or kept, and none is started for it: it would come too late."""
     started = list[object]()
-    monkeypatch.setattr(hook, "_start", started.append)
+    monkeypatch.setattr(hook, "_start_daemon", started.append)
     began = time.monotonic()
     assert run(PLANNED, "PreToolUse", "--agent", "claude-code") == ""
     assert time.monotonic() - began < hook.LIMIT
@@ -377,7 +377,7 @@ def test_a_daemon_that_comes_up_meanwhile_answers(
             asked.append(1)
             threading.Timer(seconds, lambda: (home / "later.json").rename(home / "daemon.json")).start()
 
-        monkeypatch.setattr(hook, "_start", start)
+        monkeypatch.setattr(hook, "_start_daemon", start)
         monkeypatch.setattr(light, "is_busy", lambda _: bool(asked))
         assert "<memory-context>" in run(said)
     assert asked == [1]
