@@ -173,8 +173,8 @@ def test_git_is_asked_again_only_after_a_change(
     home = tmp_path / "data"
     home.mkdir()
     here = repository(tmp_path / "x", "x:api")
-    asked, run = list[str](), git._run
-    monkeypatch.setattr(git, "_run", lambda *words: asked.append(words[0]) or run(*words))
+    asked, run = list[str](), git._output_of
+    monkeypatch.setattr(git, "_output_of", lambda *words: asked.append(words[0]) or run(*words))
     find_project(here, home)
     before = len(asked)
     git._known.clear()

@@ -165,7 +165,7 @@ def invalid_setting(name: str, variable: str, reason: object) -> InvalidInput:
 
 
 def relayed(kind: str, message: str, told: Mapping[str, Any] | None = None) -> RecollectError:
-    """Make the error again that another process of ours reported by its class name, its sentence and its details."""
+    """Return the error that another process of ours reported, built from its class name, sentence and details."""
     found = next((one for one in RecollectError.__subclasses__() if one.__name__ == kind), RecollectError)
     error = found.__new__(found)
     error.args = (message,)

@@ -58,18 +58,18 @@ class Remotes(NamedTuple):
 
 def remotes_of(git: Path, home: Path | None = None) -> Remotes:
     """Return the remotes of a repository by its git directory; `home` is the data folder that keeps them."""
-    kept = _kept(str(git), home)
-    if kept is None or time.time() - kept["at"] > _AGE or not _unchanged(kept["files"]):
-        found, files = _asked(git)
+    kept = _stored_answer(str(git), home)
+    if kept is None or time.time() - kept["at"] > _AGE or not _are_unchanged(kept["files"]):
+        found, files = _ask_git(git)
         here = [list(one) for one in found]
-        kept = {"at": time.time(), "files": files, "here": here, "former": _former(kept, here)}
+        kept = {"at": time.time(), "files": files, "here": here, "former": _former_remotes(kept, here)}
         _known[str(git)] = kept
-        _keep(home)
+        _write_answers(home)
     return Remotes(*(tuple(Remote(*one) for one in kept[name]) for name in ("here", "former")))
 
 
 def read_plainly(git: Path) -> Iterator[str]:
-    """Yield the addresses of a repository's remotes as its own configuration has them, that of `origin` first."""
+    """Yield the addresses of the remotes in the repository's own configuration, that of `origin` first."""
     config = ConfigParser(strict=False, allow_no_value=True, interpolation=None, comment_prefixes=("#", ";"))
     try:
         plain = _LONG_GAP.sub("", repository_files.text(git / "config"))
@@ -82,28 +82,30 @@ def read_plainly(git: Path) -> Iterator[str]:
             yield address.strip().strip('"')
 
 
-def _asked(git: Path) -> tuple[list[Remote], dict[str, list[int] | None]]:
-    """Ask git for the remotes of a repository; return them, and the files that say so with their stamps."""
+def _ask_git(git: Path) -> tuple[list[Remote], dict[str, list[int] | None]]:
+    """Ask git for the remotes of a repository; return them, and the stamps of the files that configure them."""
     where = git.parent if git.name == ".git" else git
-    named, files = _configured(git, where)
-    stamps = {str(one): _stamp(one) for one in files}  # before the questions: what changes meanwhile is asked again
+    named, files = _remote_names(git, where)
+    stamps = {str(one): _stamp_of(one) for one in files}  # before the questions: what changes meanwhile is asked again
     if named is None:
         addresses = list(read_plainly(git)) if _is_small(git / "config") else []
     else:
         names = sorted(named, key=lambda one: (one != "origin", one))[:_MOST_REMOTES]
-        found = (_run("git", *_SAFE, "-C", str(where), "remote", "get-url", "--", one) for one in names)
+        found = (_output_of("git", *_SAFE, "-C", str(where), "remote", "get-url", "--", one) for one in names)
         addresses = [one.partition("\n")[0].strip() for one in found if one]
     return [Remote(one, _real_host(one)) for one in addresses if one], stamps
 
 
-def _configured(git: Path, where: Path) -> tuple[set[str] | None, set[Path]]:
-    """Return the names of the remotes, None where git does not say, and the files that its configuration is in."""
+def _remote_names(git: Path, where: Path) -> tuple[set[str] | None, set[Path]]:
+    """Return the names of the remotes and the files of the configuration; None for names that git does not tell."""
     home = Path.home()
     config = Path(process.named("XDG_CONFIG_HOME") or home / ".config") / "git" / "config"
     files = {git / "config", home / ".gitconfig", config, home / ".ssh" / "config", home / ".ssh" / "config.d"}
     if not _is_small(git / "config"):
         return None, files
-    said = _run("git", *_SAFE, "-C", str(where), "config", "--list", "--includes", "--show-origin", "--name-only", "-z")
+    said = _output_of(
+        "git", *_SAFE, "-C", str(where), "config", "--list", "--includes", "--show-origin", "--name-only", "-z"
+    )
     if said is None:
         return None, files
     parts = said.split("\0")
@@ -117,20 +119,20 @@ def _configured(git: Path, where: Path) -> tuple[set[str] | None, set[Path]]:
 
 
 def _real_host(address: str) -> str:
-    """Return the host that ssh connects to for an address, where the user's configuration has another name for it."""
+    """Return the host that ssh connects to for an address; empty where the address names that host itself."""
     try:
         parts = urlsplit(address) if "://" in address else None
         short = None if parts else _SHORT.fullmatch(address)
         host = (parts.hostname or "" if parts.scheme in _SSH else "") if parts else short["host"] if short else ""
     except ValueError:
         return ""
-    said = _run("ssh", "-G", "-o", "CanonicalizeHostname=no", "--", host) if _HOST.fullmatch(host) else None
+    said = _output_of("ssh", "-G", "-o", "CanonicalizeHostname=no", "--", host) if _HOST.fullmatch(host) else None
     real = next((line[9:].strip() for line in (said or "").splitlines() if line.startswith("hostname ")), "")
     return real if real.lower() != host.lower() else ""
 
 
-def _run(program: str, *words: str) -> str | None:
-    """Return what a program writes; None where it is not there, fails, or takes too long."""
+def _output_of(program: str, *words: str) -> str | None:
+    """Return what a program prints; None where it is not installed, fails, or takes too long."""
     found = import_module("shutil").which(program)  # like `subprocess`, most hooks do not need it
     if found is None or not os.path.isabs(found):  # noqa: PTH117 - not one that lies in the working folder
         return None
@@ -157,8 +159,8 @@ def _is_small(file: Path) -> bool:
         return False
 
 
-def _stamp(file: Path) -> list[int] | None:
-    """Return what changes of a file when it is written, None where it is not there."""
+def _stamp_of(file: Path) -> list[int] | None:
+    """Return the file's time of change, size and inode, None where the file does not exist."""
     try:
         about = file.stat()
     except (OSError, ValueError):
@@ -166,43 +168,46 @@ def _stamp(file: Path) -> list[int] | None:
     return [about.st_mtime_ns, about.st_size, about.st_ino]
 
 
-def _unchanged(files: dict[str, list[int] | None]) -> bool:
-    return all(_stamp(Path(file)) == stamp for file, stamp in files.items())
+def _are_unchanged(files: dict[str, list[int] | None]) -> bool:
+    """Return whether each file still has the stamp that was stored for it."""
+    return all(_stamp_of(Path(file)) == stamp for file, stamp in files.items())
 
 
-def _former(kept: dict[str, Any] | None, here: list[list[str]]) -> list[list[str]]:
-    """Return the remotes that a repository had before, the latest first."""
+def _former_remotes(kept: dict[str, Any] | None, here: list[list[str]]) -> list[list[str]]:
+    """Return the remotes that the repository had before and has no more, the latest first."""
     if kept is None:
         return []
     before = [one for one in (*kept["here"], *kept["former"]) if one not in here]
     return [one for number, one in enumerate(before) if one not in before[:number]][:_MOST_FORMER]
 
 
-def _kept(git: str, home: Path | None) -> dict[str, Any] | None:
+def _stored_answer(git: str, home: Path | None) -> dict[str, Any] | None:
+    """Return the stored answer on a repository by its git directory, None where there is none."""
     if git not in _known and home is not None:
-        for name, one in _read(home).items():
+        for name, one in _read_answers(home).items():
             _known.setdefault(name, one)
     return _known.get(git)
 
 
-def _read(home: Path) -> dict[str, dict[str, Any]]:
-    """Return what a data folder keeps; nothing of a file that others may have written, or that is none of ours."""
+def _read_answers(home: Path) -> dict[str, dict[str, Any]]:
+    """Return the stored answers of a data folder; none where the file is damaged, or others may have written it."""
     try:
         found = json.loads(read_private(str(home / FILE)) or b"{}")
-        return {str(name): _checked(one) for name, one in found.items()}
+        return {str(name): _validated(one) for name, one in found.items()}
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         return {}
 
 
-def _checked(one: dict[str, Any]) -> dict[str, Any]:
+def _validated(one: dict[str, Any]) -> dict[str, Any]:
+    """Return a stored answer with each part converted to its type; raise for any other shape."""
     lists = {name: [list(map(str, each[:2])) for each in one[name]] for name in ("here", "former")}
     return {"at": float(one["at"]), "files": dict(one["files"]), **lists}
 
 
-def _keep(home: Path | None) -> None:
-    """Keep what is known in the data folder, where there is one; another process may have added to it."""
+def _write_answers(home: Path | None) -> None:
+    """Write all stored answers to the data folder, if it exists, with those that other processes added."""
     if home is None or not home.is_dir():
         return
-    latest = sorted((_read(home) | _known).items(), key=lambda one: -one[1]["at"])
+    latest = sorted((_read_answers(home) | _known).items(), key=lambda one: -one[1]["at"])
     with suppress(OSError):
         write_private(home / FILE, json.dumps(dict(latest[:_MOST_KEPT])))

@@ -37,12 +37,12 @@ def named(name: str) -> str:
 
 
 def of(names: frozenset[str]) -> dict[str, str]:
-    """Return those of these variables that are set."""
+    """Return the variables of these names that are set."""
     return {name: os.environ[name] for name in names if name in os.environ}
 
 
 def inherited(without: Collection[str] = ()) -> dict[str, str]:
-    """Return the environment that a process which is started here inherits."""
+    """Return the environment for a process that this one starts, without some of its variables."""
     return {name: value for name, value in os.environ.items() if name not in without}
 
 
@@ -54,7 +54,7 @@ def of_git() -> dict[str, str]:
 
 
 def detached() -> dict[str, Any]:
-    """Return the options by which a process outlives the one that starts it."""
+    """Return the options with which a started process survives the end of this process."""
     return {"start_new_session": True}
 
 

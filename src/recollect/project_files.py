@@ -51,42 +51,42 @@ _PYPROJECT: Final = "pyproject.toml"
 
 
 def table_in(folder: str) -> dict[str, Any]:
-    """Return what the files of the project around a folder ask for, empty without any.
+    """Return the settings in the files of the project around a folder, empty without any.
 
-    The nearest file that sets anything counts, but any of them turns capture or injection off.
+    The nearest file that sets anything counts, but every file can turn capture or injection off.
     """
     path = Path(folder)
     if not folder or not path.is_absolute():
         return {}
-    return _together(_tables(path))
+    return _combine(_tables_around(path))
 
 
-def _together(tables: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what tables ask for together, the nearest first."""
-    found = [ours for table in tables if (ours := _known(table))]
+def _combine(tables: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the settings of all tables together: the nearest table, and every switch that any table turns off."""
+    found = [ours for table in tables if (ours := _known_settings(table))]
     off = {name: False for name in _SWITCHES for ours in found if is_off(ours.get(name, True))}
     return found[0] | off if found else {}
 
 
 def asked_here(folder: str, settings: SettingTexts) -> dict[str, Any]:
-    """Return what the settings of a client and the project around a folder ask for together."""
+    """Return the settings of a client together with those of the project around a folder, of two the stricter."""
     own, asked = settings.found(NAMES), table_in(folder)
     return own | asked | {name: stricter(name, own[name], asked[name]) for name in own.keys() & asked.keys()}
 
 
 def stricter(name: str, own: object, asked: object) -> object:
-    """Return which value of a setting holds: the own value, or that of a project, which allows itself no more.
+    """Return the stricter of two values of a setting: the user's own, or that of a project.
 
-    Both are texts, or what they mean. A value that the setting cannot have does not count.
+    Both are texts, or already converted. An invalid value does not count.
     """
     if name == _MODULES:
-        return ",".join(sorted(_listed(own) | (_listed(asked) - FILTERS)))
+        return ",".join(sorted(_names_in(own) | (_names_in(asked) - FILTERS)))
     try:
-        size = _size(name, asked)
+        size = _comparable(name, asked)
     except ValueError:
         return own
     try:
-        lower = size <= _size(name, own)
+        lower = size <= _comparable(name, own)
     except ValueError:
         return asked
     return asked if lower == (name not in RAISED) else own
@@ -97,8 +97,8 @@ def is_off(value: object) -> bool:
     return value is False or value == 0 or (isinstance(value, str) and not means_yes(value))
 
 
-def _size(name: str, value: object) -> float:
-    """Return a number by which two values of a setting compare; raise `ValueError` for a value that it cannot have."""
+def _comparable(name: str, value: object) -> float:
+    """Return a number by which two values of a setting compare; raise `ValueError` for an invalid value."""
     if name in _SWITCHES:
         return 0.0 if is_off(value) else 1.0
     if name == "ask":
@@ -107,32 +107,32 @@ def _size(name: str, value: object) -> float:
     return inf if name in _WITHOUT_LIMIT and number == 0 else number
 
 
-def _listed(value: object) -> frozenset[str]:
+def _names_in(value: object) -> frozenset[str]:
     """Return the names in a list, or in a text that separates them by commas."""
     names = value if isinstance(value, list) else str(value).split(",")
     return frozenset(str(name).strip().lower() for name in names if str(name).strip())
 
 
 def without_effect(folder: Path, refusal: Callable[[str, object], str]) -> Iterator[str]:
-    """Yield a sentence for each file of the project around a folder that cannot be read, or has settings in vain.
+    """Yield a sentence for each file of the project around a folder that cannot be read or sets a value without effect.
 
-    `refusal` says why a value of a setting is not used, and nothing if it is.
+    `refusal` returns why a value of a setting is not used, an empty text where it is.
     """
     tables = {}
-    for file in _files(folder, _OWN, _PYPROJECT, FILE):
+    for file in _files_around(folder, _OWN, _PYPROJECT, FILE):
         try:
-            tables[file] = _table(file)
+            tables[file] = _table_of(file)
         except (OSError, ValueError) as error:
             if _may_be_ours(file):
                 yield f"{file} cannot be read: {error}"
-    asked = _together(table for file, table in tables.items() if file.name != FILE)
+    asked = _combine(table for file, table in tables.items() if file.name != FILE)
     nearest = None
     for file, found in tables.items():
-        ours = {} if file.name == FILE else _known(found)
+        ours = {} if file.name == FILE else _known_settings(found)
         if vain := [name for name in found if name not in ours and (file.name, name) != (FILE, "project")]:
             yield f"{file} sets {', '.join(vain)}, which has no effect there"
         nearest = nearest or (file if ours else None)
-        lost = [name for name in ours if not _counts(name, ours, asked)]
+        lost = [name for name in ours if not _takes_effect(name, ours, asked)]
         if lost:
             other = "another file of the project turns it off" if file == nearest else f"{nearest} overrides it"
             yield f"{file} sets {', '.join(lost)} without effect: {other}"
@@ -141,12 +141,12 @@ def without_effect(folder: Path, refusal: Callable[[str, object], str]) -> Itera
                 yield f"{file} sets {name} to a value that is not used: {why}"
 
 
-def _known(table: Mapping[str, Any]) -> dict[str, Any]:
+def _known_settings(table: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in table.items() if name in NAMES}
 
 
-def _counts(name: str, ours: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
-    """Say whether what a file sets is what all files together ask for."""
+def _takes_effect(name: str, ours: Mapping[str, Any], asked: Mapping[str, Any]) -> bool:
+    """Return whether the value that a file sets is the value that holds for the project."""
     return name in asked and (ours[name] == asked[name] or (name in _SWITCHES and is_off(ours[name])))
 
 
@@ -160,17 +160,17 @@ def _may_be_ours(file: Path) -> bool:
         return True
 
 
-def _tables(folder: Path) -> Iterator[dict[str, Any]]:
+def _tables_around(folder: Path) -> Iterator[dict[str, Any]]:
     """Yield our table of each file between a folder and the root of its checkout, the nearest first."""
-    for file in _files(folder, _OWN, _PYPROJECT):
+    for file in _files_around(folder, _OWN, _PYPROJECT):
         try:
-            yield _table(file)
+            yield _table_of(file)
         except (OSError, ValueError) as error:
             if _may_be_ours(file):
                 log.warning("%s cannot be read: %s", file, error)
 
 
-def _files(folder: Path, *names: str) -> Iterator[Path]:
+def _files_around(folder: Path, *names: str) -> Iterator[Path]:
     """Yield the paths of files of these names between a folder and the root of its checkout, the nearest first."""
     root = checkout_of(folder) or folder
     for one in (folder, *folder.parents):
@@ -179,8 +179,8 @@ def _files(folder: Path, *names: str) -> Iterator[Path]:
             return
 
 
-def _table(file: Path) -> dict[str, Any]:
-    """Return our table of a file, empty where there is none; raise `ValueError` or `OSError` for an unusable file."""
+def _table_of(file: Path) -> dict[str, Any]:
+    """Return our table of a file, empty where it has none; raise `ValueError` or `OSError` for an unusable file."""
     if not file.is_file():
         return {}
     found: Any = repository_files.toml(file)

@@ -55,12 +55,12 @@ def find_project(folder: Path, home: Path | None = None) -> Project:
     """
     root = checkout_of(folder)
     plain = (root or folder).name or "default"
-    git = common_directory(root) if root else _bare(folder)
-    remote = _remote(git, home) if git else None
+    git = common_directory(root) if root else _bare_repository(folder)
+    remote = _remote_name(git, home) if git else None
     claimed = ""
     for one in (folder, *folder.parents):
         if (one / FILE).is_file():
-            name = _named(one / FILE)
+            name = _project_in_file(one / FILE)
             if remote and f"{name}/".lower().startswith(f"{remote}/"):
                 return Project(remote + name[len(remote) :], str(one / FILE), plain)
             if _is_confirmed(one / FILE, home):
@@ -71,11 +71,11 @@ def find_project(folder: Path, home: Path | None = None) -> Project:
     if remote and git:
         return Project(remote, "the repository's remote", plain, claimed, _former_names(git, remote, home))
     source = "the repository" if git else "this folder's path"
-    return Project(_local(git or root or folder), source, plain, claimed)
+    return Project(_name_of_path(git or root or folder), source, plain, claimed)
 
 
 def former_names(folder: Path, home: Path, project: str) -> tuple[str, ...]:
-    """Return the names that the project of a folder had before, none where work there is filed under another one."""
+    """Return the names that the project of a folder had before; none where its memories are under another name."""
     try:
         found = find_project(folder, home)
     except (OSError, InvalidInput):  # the folder is gone, or names its project in a file that cannot be read
@@ -89,15 +89,17 @@ def set_project(folder: Path, name: str, home: Path) -> Path:
     The data folder `home` keeps that its user did so: another text in that file does not count until it is named again.
     """
     file = (checkout_of(folder) or folder) / FILE
-    file.write_text(f"# The project that Recollect files memories under.\nproject = {_toml(name)}\n", encoding="utf-8")
+    file.write_text(
+        f"# The project that Recollect files memories under.\nproject = {_toml_text(name)}\n", encoding="utf-8"
+    )
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
-    known = _confirmations(home) | {str(file.resolve()): _digest(file)}
+    known = _confirmations(home) | {str(file.resolve()): _digest_of(file)}
     write_private(home / _CONFIRMED, json.dumps(known, indent=1))
     return file
 
 
 def filed_under(old: str, count: int) -> str:
-    """Say how the memories get here that are filed under a name that a project had before."""
+    """Return the sentence on how to move the memories that are stored under a former name of the project."""
     many = f"{count} memories are" if count != 1 else "1 memory is"
     return (
         f"{many} filed under {old}, the name that this project had before. "
@@ -106,7 +108,7 @@ def filed_under(old: str, count: int) -> str:
 
 
 def _is_confirmed(file: Path, home: Path | None) -> bool:
-    return home is not None and _confirmations(home).get(str(file.resolve())) == _digest(file)
+    return home is not None and _confirmations(home).get(str(file.resolve())) == _digest_of(file)
 
 
 def _confirmations(home: Path) -> dict[str, str]:
@@ -118,7 +120,7 @@ def _confirmations(home: Path) -> dict[str, str]:
     return known if isinstance(known, dict) else {}
 
 
-def _digest(file: Path) -> str:
+def _digest_of(file: Path) -> str:
     return hashlib.sha256(repository_files.text(file).encode()).hexdigest()
 
 
@@ -133,7 +135,7 @@ def checkout_of(folder: Path) -> Path | None:
 def _is_checkout(git: Path) -> bool:
     """Say whether a `.git` is a git directory, or a file that names one."""
     try:
-        return (git / "HEAD").is_file() or (git.is_file() and _pointer(git).startswith("gitdir:"))
+        return (git / "HEAD").is_file() or (git.is_file() and _read_pointer(git).startswith("gitdir:"))
     except OSError:
         return False
 
@@ -143,21 +145,21 @@ def common_directory(root: Path) -> Path | None:
     git = root / ".git"
     try:
         if git.is_file():
-            git = root / _pointer(git).removeprefix("gitdir: ")
+            git = root / _read_pointer(git).removeprefix("gitdir: ")
         if (shared := git / "commondir").is_file():
-            git = git / _pointer(shared)
+            git = git / _read_pointer(shared)
         return git.resolve() if git.is_dir() else None
     except (OSError, ValueError):
         return None
 
 
-def _pointer(file: Path) -> str:
-    """Return what a file says that does nothing but name a folder; raise `OSError` where it cannot be read."""
+def _read_pointer(file: Path) -> str:
+    """Return the content of a file that only names a folder; raise `OSError` where it cannot be read."""
     return repository_files.beginning(file, _POINTER).decode("utf-8", "surrogateescape").strip()
 
 
-def _bare(folder: Path) -> Path | None:
-    """Return the bare repository that a folder is, or lies in; None where it lies in none."""
+def _bare_repository(folder: Path) -> Path | None:
+    """Return the bare repository that a folder is or lies in; None outside of any."""
     return next((one for one in (folder, *folder.parents) if _is_bare(one)), None)
 
 
@@ -169,8 +171,8 @@ def _is_bare(folder: Path) -> bool:
         return False
 
 
-def _remote(git: Path, home: Path | None, clones: int = 0) -> str | None:
-    """Return `host/owner/name` of a repository's remote; a clone of a local one is the same project as that one."""
+def _remote_name(git: Path, home: Path | None, clones: int = 0) -> str | None:
+    """Return `host/owner/name` of a repository's remote; a clone of a local repository has the name of its original."""
     for remote in remotes_of(git, home).here:
         if name := _name_of(remote):
             return name
@@ -181,20 +183,20 @@ def _remote(git: Path, home: Path | None, clones: int = 0) -> str | None:
         except (OSError, RuntimeError, ValueError):  # also the home of a user that does not exist
             there = None
         if there and clones < _MOST_CLONES:
-            return _remote(there, home, clones + 1) or _local(there)
+            return _remote_name(there, home, clones + 1) or _name_of_path(there)
     return None
 
 
 def _former_names(git: Path, name: str, home: Path | None) -> tuple[str, ...]:
     """Return the names that a repository had before: by other remotes, and by the bare text of its configuration."""
     names = [_name_of(one) for one in remotes_of(git, home).former]
-    names += [_hosted(one) for one in read_plainly(git)][:1]
+    names += [_name_of_address(one) for one in read_plainly(git)][:1]
     return tuple(dict.fromkeys(one for one in names if one and one != name))
 
 
 def _name_of(remote: Remote) -> str | None:
     """Return `host/owner/name` of a remote in small letters, by the host that its address leads to."""
-    found = _hosted(remote.address)
+    found = _name_of_address(remote.address)
     if found is None:
         return None
     host, _, path = found.lower().partition("/")
@@ -209,7 +211,7 @@ def _name_of(remote: Remote) -> str | None:
     return name if len(name) <= _LONGEST else _with_digest(name, name)
 
 
-def _hosted(address: str) -> str | None:
+def _name_of_address(address: str) -> str | None:
     """Return `host/owner/name` of a remote's address, without user, password and port; None for a local path."""
     if "://" in address:
         try:
@@ -226,8 +228,8 @@ def _hosted(address: str) -> str | None:
     return None if not (host and path) else name if len(name) <= _LONGEST else _with_digest(name, name)
 
 
-def _local(path: Path) -> str:
-    """Return a name for what has no remote: short, and of this path alone."""
+def _name_of_path(path: Path) -> str:
+    """Return a short name for a folder without a remote, which only this path has."""
     named = path.parent if path.name == ".git" else path
     if not named.name:
         return "default"
@@ -240,7 +242,8 @@ def _with_digest(name: str, whole: str) -> str:
     return f"{name[: _LONGEST - _DIGITS - 1]}-{digest}"
 
 
-def _named(file: Path) -> str:
+def _project_in_file(file: Path) -> str:
+    """Return the project that a file names; raise `InvalidInput` where it names none, or cannot be read."""
     try:
         name = repository_files.toml(file).get("project")
     except (OSError, ValueError) as error:
@@ -250,5 +253,5 @@ def _named(file: Path) -> str:
     return name.strip()
 
 
-def _toml(text: str) -> str:
+def _toml_text(text: str) -> str:
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

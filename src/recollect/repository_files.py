@@ -43,7 +43,7 @@ def toml(file: Path) -> dict[str, Any]:
     Raises `ValueError` where it is no TOML or more than is read, `OSError` where it cannot be read.
     """
     there = file.stat()
-    found = _toml(str(file), (there.st_mtime_ns, there.st_ctime_ns, there.st_size, there.st_ino))
+    found = _cached_toml(str(file), (there.st_mtime_ns, there.st_ctime_ns, there.st_size, there.st_ino))
     if isinstance(found, str):
         raise ValueError(found)
     return found
@@ -61,8 +61,8 @@ def parse_toml(content: str) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=256)
-def _toml(file: str, stamp: tuple[int, ...]) -> dict[str, Any] | str:
-    """Return what a file of this time stamp holds, or why it cannot be read."""
+def _cached_toml(file: str, stamp: tuple[int, ...]) -> dict[str, Any] | str:
+    """Return the content of a TOML file with this time stamp, or the reason why it cannot be read."""
     del stamp
     try:
         return parse_toml(text(Path(file)))

@@ -27,7 +27,7 @@ class ServerUrl(NamedTuple):
 
 
 def parse(text: str, *, insecure: bool = False) -> ServerUrl:
-    """Return what an address says; raise `ValueError` for one that cannot be used, without repeating it.
+    """Return the parts of an address; raise `ValueError` for an unusable address, without repeating it.
 
     Plain http to another machine would show the token to the network: it needs `insecure`.
     """
@@ -49,7 +49,7 @@ def parse(text: str, *, insecure: bool = False) -> ServerUrl:
 
 
 def check_token(text: str) -> str:
-    """Return a token; raise `ValueError` for what cannot be one, without repeating it."""
+    """Return a token; raise `ValueError` for a text that cannot be a token, without repeating it."""
     if not (text.isascii() and text.isprintable()) or " " in text:
         raise ValueError("must be a token as `recollect token` prints it")
     return text

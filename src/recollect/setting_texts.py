@@ -32,12 +32,12 @@ class SettingTexts:
 
     def found(self, names: Iterable[str]) -> dict[str, Any]:
         """Return those of the settings that are set."""
-        values = {name: self._value(name) for name in names}
+        values = {name: self._value_of(name) for name in names}
         return {name: value for name, value in values.items() if value is not None}
 
     def text(self, name: str, default: str = "") -> str:
         """Return the text of a setting, or its default."""
-        value = self._value(name)
+        value = self._value_of(name)
         return default if value is None else str(value)
 
     @property
@@ -53,15 +53,15 @@ class SettingTexts:
     @property
     def home(self) -> str:
         """Return the data folder."""
-        return _absolute(self.text("home", DATA_FOLDER))
+        return _absolute_path(self.text("home", DATA_FOLDER))
 
     @property
     def store_folder(self) -> str:
         """Return the folder of the store's files."""
-        return folder_of(_absolute(self.text("memory_db") or f"{self.home}/{DATABASE}"))
+        return folder_of(_absolute_path(self.text("memory_db") or f"{self.home}/{DATABASE}"))
 
-    def _value(self, name: str) -> Any:
-        """Return an option, else a variable, else None; a data folder by option has a database of its own."""
+    def _value_of(self, name: str) -> Any:
+        """Return the option, else the variable, else None; a data folder given by option has its own database."""
         if name in self.options or (name == "memory_db" and "home" in self.options):
             return self.options.get(name)
         return self.variables.get(variable(name))
@@ -98,5 +98,5 @@ def means_yes(text: str) -> bool:
     return bool(text) and text.strip().lower() not in _OFF
 
 
-def _absolute(path: str) -> str:
+def _absolute_path(path: str) -> str:
     return os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 - pathlib takes long to import

@@ -53,7 +53,7 @@ def _project_here(told: dict[str, Any]) -> str:
         return "default"
 
 
-def _absolute(path: Path) -> Path:
+def _absolute_path(path: Path) -> Path:
     """Make a path absolute, so that every process means the same one."""
     try:
         known = path.expanduser()
@@ -62,7 +62,7 @@ def _absolute(path: Path) -> Path:
         raise ValueError(f"{path} cannot be made an absolute path") from None
 
 
-AbsolutePath = Annotated[Path, AfterValidator(_absolute)]
+AbsolutePath = Annotated[Path, AfterValidator(_absolute_path)]
 
 
 class Settings(LifecycleSettings):
@@ -242,7 +242,7 @@ class Settings(LifecycleSettings):
         try:
             super().__init__(**texts.found(type(self).model_fields) | values)
         except ValidationError as error:
-            raise _explain(error) from None
+            raise _to_invalid_input(error) from None
 
     @field_validator("model", "rerank")
     @classmethod
@@ -250,12 +250,12 @@ class Settings(LifecycleSettings):
         """Make a local folder absolute."""
         path = Path(model)
         local = model.startswith((".", "~", "/")) or len(path.parts) > 2
-        return str(_absolute(path)) if local else model
+        return str(_absolute_path(path)) if local else model
 
     @field_validator("embedding_url", "database_url", "chroma_url", "chat_url")
     @classmethod
-    def _address(cls, url: str, info: ValidationInfo) -> str:
-        """Take the addresses of servers that can be used, and name no password in an error."""
+    def _check_address(cls, url: str, info: ValidationInfo) -> str:
+        """Check the address of another server, and name no password in an error."""
         schemes = _SERVERS[str(info.field_name)]
         try:
             known = not url or (urlsplit(url).scheme in schemes and bool(urlsplit(url).netloc))
@@ -271,8 +271,8 @@ class Settings(LifecycleSettings):
 
     @field_validator("url")
     @classmethod
-    def _server(cls, url: str, info: ValidationInfo) -> str:
-        """Take the address of a team's server, to which a token may be sent."""
+    def _check_server(cls, url: str, info: ValidationInfo) -> str:
+        """Check the address of a team's server, to which a token may be sent."""
         return parse(url, insecure=bool(info.data.get("insecure"))).name if url else ""
 
     @field_validator("public_address", "oidc_issuer")
@@ -284,31 +284,31 @@ class Settings(LifecycleSettings):
 
     @field_validator("oidc_groups")
     @classmethod
-    def _groups(cls, text: str) -> str:
+    def _check_groups(cls, text: str) -> str:
         group_roles.read(text)
         return text
 
     @field_validator("token")
     @classmethod
-    def _credential(cls, token: str) -> str:
+    def _check_credential(cls, token: str) -> str:
         return check_token(token)
 
     @field_validator("time_zone")
     @classmethod
-    def _zone(cls, name: str) -> str:
+    def _check_zone(cls, name: str) -> str:
         return check_zone(name)
 
     @field_validator("memory_db")
     @classmethod
-    def _file(cls, database: Path | None) -> Path | None:
+    def _check_file(cls, database: Path | None) -> Path | None:
         if database is not None and database.is_dir():
             raise ValueError(f"{database} is a folder")
         return database
 
     @field_validator("models_dir")
     @classmethod
-    def _there(cls, folder: Path | None) -> Path | None:
-        """Take a folder of models only when it is one: a mistyped name must not fall back in silence."""
+    def _check_folder(cls, folder: Path | None) -> Path | None:
+        """Check that a folder of models exists: a mistyped name must not fall back in silence."""
         if folder is not None and not folder.is_dir():
             raise ValueError(f"{folder} is not a folder")
         return folder
@@ -316,15 +316,15 @@ class Settings(LifecycleSettings):
     @property
     def folder(self) -> Path:
         """Return the folder of the store's files as an absolute path: by default the data folder."""
-        return Path(folder_of(str(self._named)))
+        return Path(folder_of(str(self._database_file)))
 
     @property
     def database(self) -> Path:
         """Return the SQLite file of a local store, or what a link in its place leads to."""
-        return Path(real_file(str(self._named)))
+        return Path(real_file(str(self._database_file)))
 
     @property
-    def _named(self) -> Path:
+    def _database_file(self) -> Path:
         return self.memory_db or self.home / DATABASE
 
     @property
@@ -371,7 +371,7 @@ def variables_of(settings: Settings) -> dict[str, str]:
     The project is left out, which each folder has, and so are tokens and keys.
     """
     given = sorted(settings.model_fields_set - _NOT_WRITTEN)
-    return {variable(name): _text(getattr(settings, name)) for name in given}
+    return {variable(name): _as_text(getattr(settings, name)) for name in given}
 
 
 def unknown_variables() -> list[str]:
@@ -386,11 +386,12 @@ def others_folder(name: str) -> Path | None:
     return Path(text) if Path(text).is_absolute() else None
 
 
-def _text(value: object) -> str:
+def _as_text(value: object) -> str:
     return str(int(value)) if isinstance(value, bool) else str(value)
 
 
-def _explain(error: ValidationError) -> InvalidInput:
+def _to_invalid_input(error: ValidationError) -> InvalidInput:
+    """Return the first error of the validation as ours, with the variable of the setting and the reason."""
     first = error.errors(include_url=False)[0]
     name = str(first["loc"][0]) if first["loc"] else "settings"
     reason = first["msg"].removeprefix("Value error, ").partition(", unable to ")[0]

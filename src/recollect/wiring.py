@@ -63,7 +63,7 @@ _COUNT = 1.0  # seconds from the first use of a memory to the write that counts 
 _RETRIED = timedelta(days=7)  # nobody asks again for the answer to an older request
 
 
-def _now() -> datetime:
+def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
@@ -74,7 +74,7 @@ def open_app(
     background: bool = True,
     other_model: bool = False,
     role: str = "",
-    clock: Callable[[], datetime] = _now,
+    clock: Callable[[], datetime] = _utc_now,
     embedder: Embedder | None = None,
 ) -> App:
     """Own the local store in the data folder and return everything operations need.
@@ -96,12 +96,12 @@ def open_app(
         catch_up = partial(_catch_up, store.records, embedder, store.stopping, again=bool(settings.embedding_url))
         background = background and not store.read_only
         executor = BackgroundExecutor([catch_up, lambda: behind["usage"].write(), *store.rounds])
-        behind = _behind(executor, store, background=background)
+        behind = _background_parts(executor, store, background=background)
         if wait:
             embedder.warm()
         if background:
-            _begin(executor, store, clock, undo)
-            _load_models(executor, embedder, rerank, lambda: _ignored(catch_up()), wait=wait)
+            _start_background(executor, store, clock, undo)
+            _load_models(executor, embedder, rerank, lambda: _ignore(catch_up()), wait=wait)
         return App(
             on_secret=settings.on_secret,
             retention_rules=RetentionRules(settings.retention, settings.max_memories, settings.inbox_days),
@@ -109,8 +109,8 @@ def open_app(
             **store.adapters,
             embedder=embedder,
             open_model=lambda name, where: _open_embedder(settings, name, where or settings.models_dir),
-            fusion=_fusion(settings),
-            capabilities=_capabilities(settings, store, rerank),
+            fusion=_open_fusion(settings),
+            capabilities=_open_capabilities(settings, store, rerank),
             clock=clock,
             **behind,
             checks=partial(store.checks, embedder),
@@ -129,24 +129,24 @@ def _open_embedder(settings: Settings, model: str, models_dir: Path | None, undo
     return service
 
 
-def _behind(executor: BackgroundExecutor, store: _Store, *, background: bool) -> dict[str, Any]:
-    """Return what works behind an answer: at once without a background, and never in a store that is only read."""
+def _background_parts(executor: BackgroundExecutor, store: _Store, *, background: bool) -> dict[str, Any]:
+    """Return the parts that run work after an answer: in threads, at once, or never in a store opened read-only."""
     if background:
         usage = UsageCounts(store.records.usage, partial(executor.submit_after, _COUNT))
         return {"usage": usage, "run_later": executor.submit, "ask_later": executor.ask}
-    at_once: Callable[[Callable[[], None]], None] = _ignored if store.read_only else lambda task: task()
+    at_once: Callable[[Callable[[], None]], None] = _ignore if store.read_only else lambda task: task()
     usage = UsageCounts(store.records.usage, at_once)
     return {"usage": usage, "run_later": at_once, "ask_later": lambda task: at_once(lambda: Context().run(task))}
 
 
-def _fusion(settings: Settings) -> LearnedFusion:
-    """Return the fusion whose coefficients lie beside the model's card, else those of the default model."""
+def _open_fusion(settings: Settings) -> LearnedFusion:
+    """Return the fusion with the coefficients beside the model's card, else those of the default model."""
     found = find_model(settings.model, settings.models_dir)
     return LearnedFusion(found.file(FUSION) if found else None)
 
 
-def _capabilities(settings: Settings, store: _Store, rerank: CrossEncoderRerank | None) -> Capabilities:
-    """Return what is configured beyond the default; a store that is only read asks no language model."""
+def _open_capabilities(settings: Settings, store: _Store, rerank: CrossEncoderRerank | None) -> Capabilities:
+    """Return the configured capabilities; a store opened read-only asks no language model."""
     ledger = SqlTokenLedger(store.database, store.clock, settings.chat_tokens_day // 5, settings.chat_tokens_day)
     name, url, key = "" if store.read_only else settings.chat_model, settings.chat_url, settings.chat_key
     chat = open_chat(name, url, key, ledger, seconds=settings.chat_seconds)
@@ -233,7 +233,7 @@ def _open_store(
     if not (keep or fixed or settings.database_url) and renew(database, model):
         log.warning("%s has a newer version: every memory is embedded anew, words answer meanwhile", model["model"])
     stopping = threading.Event()
-    index = _open_index(settings, database, _generation(database, model))
+    index = _open_index(settings, database, _generation_of(database, model))
     vectors = VectorSearch(database, index, stopping, similarity, model)
     undo.callback(vectors.close)
     tips = [] if settings.database_url else [JournalTips(database, folder / TIPS)]
@@ -262,6 +262,7 @@ def _open_database(settings: Settings, role: str, undo: ExitStack) -> tuple[Data
 
 
 def _open_index(settings: Settings, database: Database, generation: str) -> VectorIndex:
+    """Open the vector index: Chroma in the data folder, or on the server in the settings."""
     if not settings.chroma_url:
         return ChromaIndex(settings.folder / "chroma", generation)
     with database.reading() as connection:
@@ -274,7 +275,7 @@ def _open_index(settings: Settings, database: Database, generation: str) -> Vect
 
 def backup(file: Path, settings: Settings | None = None, *, force: bool = False) -> Manifest:
     """Copy the store of `settings` into one file, as of one instant, while others write; see `store.backup`."""
-    return store_backup.backup(_local(settings), file, force=force)
+    return store_backup.backup(_local_database(settings), file, force=force)
 
 
 def verify_backup(file: Path) -> Manifest:
@@ -290,7 +291,7 @@ def restore(
     free: Callable[[], object] = lambda: None,
 ) -> Restored:
     """Put a backup in the place of the store of `settings` once it has proven whole; see `store.backup`."""
-    return store_backup.restore(_local(settings), file, force=force, free=free)
+    return store_backup.restore(_local_database(settings), file, force=force, free=free)
 
 
 def relocate(
@@ -322,8 +323,8 @@ def relocate(
         return relocation.relocate(*((local, server) if to_server else (server, local)), report)
 
 
-def _local(settings: Settings | None) -> Path:
-    """Return the database of a local store; raise `InvalidInput` for a deployment, which others look after."""
+def _local_database(settings: Settings | None) -> Path:
+    """Return the database file of a local store; raise `InvalidInput` for a store in PostgreSQL."""
     settings = settings or Settings()
     if settings.database_url:
         raise InvalidInput(
@@ -332,8 +333,10 @@ def _local(settings: Settings | None) -> Path:
     return settings.database
 
 
-def _begin(executor: BackgroundExecutor, store: _Store, clock: Callable[[], datetime], undo: ExitStack) -> None:
-    """Start the background work, and let closing end it before anything it uses; begin with what is left to tidy."""
+def _start_background(
+    executor: BackgroundExecutor, store: _Store, clock: Callable[[], datetime], undo: ExitStack
+) -> None:
+    """Start the background work, which closing ends before anything it uses; tidying is its first work."""
     undo.callback(executor.stop)
     undo.callback(store.stopping.set)
     executor.start()
@@ -359,7 +362,7 @@ def _load_models(
         rerank.wait(threading.TIMEOUT_MAX if wait else 0.0)
 
 
-def _ignored(_: object) -> None:
+def _ignore(_: object) -> None:
     """Return nothing."""
 
 
@@ -381,8 +384,8 @@ def _catch_up(records: Records, embedder: Embedder, stopping: threading.Event, *
     return _ASK_AGAIN if not done or (again and not embedder.ready) else None
 
 
-def _generation(database: Database, model: Mapping[str, str]) -> str:
-    """Return the name under which the index keeps this model's vectors in this store."""
+def _generation_of(database: Database, model: Mapping[str, str]) -> str:
+    """Return the name under which the index stores this model's vectors in this store."""
     with database.reading() as connection:
         known = store_metadata.read(connection)
     return (
@@ -399,11 +402,11 @@ def _check_model(records: Records, wanted: Mapping[str, str]) -> None:
         records.stamps.set(wanted)
     elif found != wanted:
         raise ModelMismatch(
-            f"This store was built with the embedding model {_named(found)}, but {_named(wanted)} is configured. "
+            f"This store was built with the embedding model {_label_of(found)}, but {_label_of(wanted)} is configured. "
             "Set RECOLLECT_MODEL back, or run `recollect reindex` to embed everything with the configured model."
         )
 
 
-def _named(stamps: Mapping[str, str | None]) -> str:
-    """Return what tells a model from another one in a message."""
+def _label_of(stamps: Mapping[str, str | None]) -> str:
+    """Return model, dimensions and version in a form that tells two models apart in a message."""
     return f"{stamps['model']} ({stamps['dimensions']} dimensions, version {(stamps['revision'] or '')[:12]})"

@@ -169,8 +169,9 @@ def test_the_command_of_a_refusal_is_safe_to_run(server: TeamServer, token: Call
     server.administer("add_user", user="ada; reboot")
     with server.talking() as talk:
         refused = talk.post("/v1/recall", {"query": "mine"}, token("ada; reboot", sub="auth0|1"))
-    assert "recollect user link 'ada; reboot' --issuer" in refused.json()["message"]
-    assert "--subject 'auth0|1'`" in refused.json()["message"]
+    message = refused.json()["message"]
+    assert "recollect user link 'ada; reboot' http" in message
+    assert message.endswith(" 'auth0|1'`.")
 
 
 def test_a_person_stays_the_same_under_another_name(server: TeamServer, token: Callable[..., str]) -> None:

@@ -160,7 +160,7 @@ def test_one_that_hangs_is_named(place: Place, monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(wire, name, seconds)
     for name, seconds in (("SILENCE", 1.0), ("_OWNER_TIMEOUT", 1.0)):
         monkeypatch.setattr(launch, name, seconds)
-    seen = launch._probe(place.home)
+    seen = launch._find_daemon(place.home)
     assert isinstance(seen, launch._Obstacle)
     assert seen.timeout == 1.0  # not as long as for one that starts
     with pytest.raises(DaemonUnreachable, match=rf"process {pid} .*does not answer"):

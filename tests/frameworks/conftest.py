@@ -19,7 +19,7 @@ class Here(Connection):
     def __init__(self, app: App) -> None:
         self._app = app
 
-    def _run(self, verb: Verb, fields: dict[str, Any]) -> Any:
+    def _run_verb(self, verb: Verb, fields: dict[str, Any]) -> Any:
         return perform(self._app, verb.name, fields, ADA)
 
 

@@ -90,7 +90,7 @@ class Loopback(HTTPServer):
         return f"http://127.0.0.1:{self.server_port}/"
 
     def wait(self) -> AuthorizationCodeResult:
-        """Return what the browser brings; raise `Unauthorized` where nobody comes, or nobody was let in."""
+        """Return what the browser brings back; raise `Unauthorized` where nobody signs in, or the provider refuses."""
         end = time.monotonic() + _PERSON
         while not self.came and time.monotonic() < end:
             self.handle_request()
@@ -104,7 +104,7 @@ class _Answer(BaseHTTPRequestHandler):
     timeout = 2.0  # seconds in which a connection must say something: browsers open some ahead
 
     def do_GET(self) -> None:
-        """Take what the provider sends, and nothing else."""
+        """Keep the provider's answer where the address holds one, and show the browser a page in any case."""
         asked = {name: values[0] for name, values in parse_qs(urlsplit(self.path).query).items()}
         if asked.keys() & {"code", "error"}:
             self.server.came = asked
@@ -152,6 +152,8 @@ class SigningIn:
             return anyio.run(self._through_browser, loopback, opened)
 
     async def _through_browser(self, loopback: Loopback, opened: Callable[[str], object]) -> dict[str, Any]:
+        """Run the OAuth flow and return the new token; `opened` is called with the address for the browser."""
+
         async def redirect(address: str) -> None:
             opened(address)
 
@@ -168,7 +170,7 @@ class SigningIn:
         flow = OAuthClientProvider(self.server.name, about, _Memory(client_info), redirect, callback)
         async with httpx2.AsyncClient(auth=flow, timeout=_SECONDS) as client:
             try:
-                return _issued(await client.post(f"{self.server.name}{_ADD_TOKEN}", json=self._body))
+                return _issued_token(await client.post(f"{self.server.name}{_ADD_TOKEN}", json=self._token_request))
             except (OAuthFlowError, OAuthRegistrationError, OAuthTokenError) as error:
                 raise Unauthorized(f"Nobody was signed in: {_first_line(error)}") from None
             except httpx2.HTTPError as error:
@@ -182,13 +184,15 @@ class SigningIn:
         try:
             with httpx2.Client(timeout=_SECONDS) as client:
                 headers = {"Authorization": f"Bearer {self._access_token(client, shown)}"}
-                return _issued(client.post(f"{self.server.name}{_ADD_TOKEN}", json=self._body, headers=headers))
+                return _issued_token(
+                    client.post(f"{self.server.name}{_ADD_TOKEN}", json=self._token_request, headers=headers)
+                )
         except httpx2.HTTPError as error:
             raise ServerUnreachable(f"The identity provider does not answer: {_first_line(error)}") from None
 
     def _access_token(self, client: httpx2.Client, shown: Callable[[str, str], object]) -> str:
         """Let a person type a code elsewhere, and return the access token that the provider gives for it."""
-        provider = self._provider(client)
+        provider = self._find_provider(client)
         endpoint = provider.get("device_authorization_endpoint")
         if endpoint is None or not self.client_id:
             raise Unauthorized("The identity provider takes no codes: sign in on a machine with a browser.")
@@ -208,7 +212,7 @@ class SigningIn:
             pause += _SLOWER if answer["error"] == "slow_down" else 0.0
         raise Unauthorized(_NOBODY)
 
-    def _provider(self, client: httpx2.Client) -> dict[str, Any]:
+    def _find_provider(self, client: httpx2.Client) -> dict[str, Any]:
         """Return the metadata of the provider (RFC 8414, OpenID Connect Discovery)."""
         issuer = str(self.resource.authorization_servers[0])
         for address in reversed(metadata_urls(issuer, issuer)):
@@ -219,11 +223,11 @@ class SigningIn:
         raise ServerUnreachable(f"The identity provider {issuer} does not say how people sign in.")
 
     @property
-    def _body(self) -> dict[str, Any]:
+    def _token_request(self) -> dict[str, Any]:
         return {"label": self.wanted.label, "days": self.wanted.days}
 
 
-def _issued(answer: httpx2.Response) -> dict[str, Any]:
+def _issued_token(answer: httpx2.Response) -> dict[str, Any]:
     """Return the token in an answer of the server; raise the error that it reports."""
     try:
         body = dict(answer.json())

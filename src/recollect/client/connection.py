@@ -51,7 +51,7 @@ class Connection(Verbs, ABC):
         self.close()
 
     def start(self) -> None:
-        """Prepare the other side for the first call, where there is something to prepare."""
+        """Prepare the daemon or server for the first call, where there is something to prepare."""
 
     def close(self) -> None:
         """End the use of this connection: a later call raises `InvalidInput`."""
@@ -82,17 +82,17 @@ class Connection(Verbs, ABC):
         except PydanticSerializationError as error:  # in a field that takes any JSON
             raise InvalidInput(verb.name, f"Invalid {verb.name}: It holds what is no JSON: {error}") from None
         self._check_open()
-        return self._run(verb, given)
+        return self._run_verb(verb, given)
 
     @abstractmethod
-    def _run(self, verb: Verb, fields: dict[str, Any]) -> Any:
+    def _run_verb(self, verb: Verb, fields: dict[str, Any]) -> Any:
         """Run one verb and return its answer."""
 
 
 class RemoteConnection(Connection):
     """Runs verbs in another process, which answers with JSON."""
 
-    def _run(self, verb: Verb, fields: dict[str, Any]) -> Any:
+    def _run_verb(self, verb: Verb, fields: dict[str, Any]) -> Any:
         return from_wire(verb.answer, self.operation(verb.name, fields))
 
     @abstractmethod
@@ -111,7 +111,7 @@ class DaemonConnection(RemoteConnection):
 
     def start(self) -> None:
         """Start the daemon in the background, before the first call."""
-        in_background(self._connected)
+        in_background(self._ensured_client)
 
     def close(self) -> None:
         """End the use of this connection, without waiting for a thread that still starts the daemon."""
@@ -123,22 +123,24 @@ class DaemonConnection(RemoteConnection):
         path, key = at(f"/v1/{name}", **about_caller(self._settings)), uuid.uuid4().hex
 
         def ask() -> Any:
-            client = self._connected()
+            client = self._ensured_client()
             try:
                 return client.post(path, fields, key)
             except DaemonGone:
-                self._drop(client)
+                self._forget_client(client)
                 raise
 
         return persistently(ask)
 
-    def _connected(self) -> Client:
+    def _ensured_client(self) -> Client:
+        """Return the client of the daemon, which is started when absent."""
         with self._lock:
             if self._client is None:
                 self._client = ensure(self._settings)
             return self._client
 
-    def _drop(self, client: Client) -> None:
+    def _forget_client(self, client: Client) -> None:
+        """Forget this client, unless a newer one has taken its place already."""
         with self._lock:
             if self._client is client:
                 self._client = None
@@ -165,12 +167,12 @@ class ServerConnection(RemoteConnection):
 
 
 def remote(settings: Settings) -> DaemonConnection | ServerConnection:
-    """Return a connection to the server of the settings, else to the store's daemon, which the first call starts."""
+    """Return a connection to the server in the settings, or else to the store's daemon, started by the first call."""
     return ServerConnection(settings) if settings.url else DaemonConnection(settings)
 
 
 def in_background(prepare: Callable[[], object]) -> None:
-    """Run `prepare` in a thread; its error is only logged, since the first call meets it again."""
+    """Run `prepare` in a thread. Its error is only logged: the first call meets the same error again."""
 
     def run() -> None:
         try:
@@ -182,10 +184,10 @@ def in_background(prepare: Callable[[], object]) -> None:
 
 
 def from_wire(kind: Any, body: Any) -> Any:
-    """Build the answer of a verb from the JSON in which a process of ours sent it."""
-    return _adapter(kind).validate_python(body)
+    """Return the answer of a verb, built from the JSON that another process of ours sent."""
+    return _type_adapter(kind).validate_python(body)
 
 
 @cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
+def _type_adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)

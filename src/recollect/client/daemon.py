@@ -22,7 +22,7 @@ class DaemonGone(Lost, DaemonUnreachable):
     """The daemon did not answer: it has ended, ended during the request, or is blocked."""
 
     def lasting(self) -> DaemonUnreachable:
-        """Return the error of a daemon that was lost again and again."""
+        """Return the error to raise after the daemon was lost in every attempt."""
         return DaemonUnreachable("The connection to the memory daemon was lost several times; see `recollect status`.")
 
 
@@ -56,13 +56,14 @@ class Client(Link):
         Under a `key` it takes effect once, however often it is sent.
         """
         headers = {KEY: key} if key else {}
-        return self._exchange(path, body, _TRANSFER, headers, self._await)
+        return self._exchange(path, body, _TRANSFER, headers, self._wait_for_answer)
 
-    def _headers(self) -> dict[str, str]:
+    def _request_headers(self) -> dict[str, str]:
         return self.runtime.headers
 
     @contextmanager
-    def _answering(self) -> Iterator[None]:
+    def _translating_errors(self) -> Iterator[None]:
+        """Raise `DaemonSilent` after a timeout, and `DaemonGone` for every other error of the connection."""
         try:
             yield
         except RecollectError:
@@ -72,14 +73,14 @@ class Client(Link):
             reason = f"{type(error).__name__}: {error}"
             raise kind(f"The memory daemon (process {self.runtime.pid}) did not answer ({reason}).") from None
 
-    def _check(self, response: Response, payload: dict[str, Any]) -> None:
+    def _raise_reported_error(self, response: Response, payload: dict[str, Any]) -> None:
         if response.status == _UNAUTHORIZED:
             raise TokenRejected(f"The memory daemon is no longer process {self.runtime.pid}.")
         if response.status >= _BAD_REQUEST:
             raise relayed(str(payload.get("error")), str(payload.get("message")), payload)
 
-    def _await(self, link: Socket) -> None:
-        """Wait for the answer to begin: a busy daemon may take any time as long as it answers pings."""
+    def _wait_for_answer(self, link: Socket) -> None:
+        """Wait until the answer begins: a busy daemon may take any time as long as it answers pings."""
         link.settimeout(SILENCE)
         while True:
             try:
@@ -90,12 +91,15 @@ class Client(Link):
                 break
         link.settimeout(_TRANSFER)
 
-    def _connected(self, timeout: float) -> Socket:
+    def _open_connection(self, timeout: float) -> Socket:
         return self.runtime.connect(timeout)
 
 
 def published(folder: Path) -> Runtime | None:
-    """Return what the runtime file says; raise `DaemonUnreachable` when it cannot be read, or other users could."""
+    """Return the content of the runtime file, None without a file.
+
+    Raises `DaemonUnreachable` where the file cannot be read, or other users could read it.
+    """
     path = folder / NAME
     try:
         return read(folder)

@@ -29,7 +29,7 @@ _SUCCESS = 200  # the first status of a response; those below announce another o
 def send(
     stream: Stream, method: str, target: str, host: str, headers: Mapping[str, str], content: bytes | None = None
 ) -> None:
-    """Send a request; raise `ValueError` for what cannot stand in its head."""
+    """Send a request; raise `ValueError` for a target or header that HTTP does not allow."""
     fields = {"Host": host, "Connection": "close", "Accept-Encoding": "identity", **headers}
     if content is not None:
         fields["Content-Length"] = str(len(content))
@@ -59,10 +59,10 @@ class Response:
         return self.headers.get("content-type", "").partition(";")[0].strip().lower()
 
     def read(self, most: int = 0) -> bytes:
-        """Return the whole content; raise `ValueError` where that is more than so many bytes, 0 for any number."""
+        """Return the whole content; raise `ValueError` where it is longer than `most` bytes (0: no limit)."""
         pieces: list[bytes] = []
         size = 0
-        for piece in self._pieces():
+        for piece in self._content_pieces():
             size += len(piece)
             if most and size > most:
                 raise ValueError("the answer is too large")
@@ -72,7 +72,7 @@ class Response:
     def lines(self) -> Iterator[bytes]:
         """Yield the lines of the content as they come, without their ends."""
         parts: list[bytes] = []
-        for piece in self._pieces():
+        for piece in self._content_pieces():
             first, *others = piece.split(b"\n")
             parts.append(first)
             for line in others:
@@ -81,41 +81,44 @@ class Response:
         yield b"".join(parts)
 
     def _read_head(self) -> None:
-        version, _, rest = self._line().partition(b" ")
+        """Read status line and headers; raise `ValueError` for anything that is no HTTP."""
+        version, _, rest = self._read_line().partition(b" ")
         if not version.startswith(b"HTTP/1."):
             raise ValueError("the answer is no HTTP")
         self.status, self.headers = int(rest[:3]), {}
         for _ in range(_MOST_LINES):
-            line = self._line().strip().decode("latin-1")
+            line = self._read_line().strip().decode("latin-1")
             if not line:
                 return
             name, _, value = line.partition(":")
             self.headers[name.strip().lower()] = value.strip()
         raise ValueError("the head of the answer has no end")
 
-    def _pieces(self) -> Iterator[bytes]:
-        """Yield the content in pieces: in chunks, of a length, or to the end of the connection."""
+    def _content_pieces(self) -> Iterator[bytes]:
+        """Yield the content piece by piece: by chunks, by its length, or to the end of the connection."""
         if "chunked" in self.headers.get("transfer-encoding", "").lower():
-            while size := int(self._line().partition(b";")[0], 16):
-                yield from self._counted(size)
-                self._line()
-            while self._line().strip():
+            while size := int(self._read_line().partition(b";")[0], 16):
+                yield from self._read_exactly(size)
+                self._read_line()
+            while self._read_line().strip():
                 pass  # fields behind the content
         elif (length := self.headers.get("content-length")) is not None:
-            yield from self._counted(int(length))
+            yield from self._read_exactly(int(length))
         else:
-            while piece := self._next(_PIECE):
+            while piece := self._read_some(_PIECE):
                 yield piece
 
-    def _counted(self, size: int) -> Iterator[bytes]:
+    def _read_exactly(self, size: int) -> Iterator[bytes]:
+        """Yield the next `size` bytes in pieces; raise `ConnectionError` where the connection ends before."""
         while size > 0:
-            piece = self._next(size)
+            piece = self._read_some(size)
             if not piece:
                 raise ConnectionError("the answer broke off")
             size -= len(piece)
             yield piece
 
-    def _line(self) -> bytes:
+    def _read_line(self) -> bytes:
+        """Return the next line of the head without its end; raise `ValueError` for a line that is too long."""
         while b"\n" not in self._ahead:
             if len(self._ahead) > _LONGEST_LINE:
                 raise ValueError("a line in the head of the answer has no end")
@@ -126,8 +129,8 @@ class Response:
         line, _, self._ahead = self._ahead.partition(b"\n")
         return line
 
-    def _next(self, most: int) -> bytes:
-        """Return some of what comes next, at most so many bytes; nothing at the end."""
+    def _read_some(self, most: int) -> bytes:
+        """Return between 1 and `most` of the next bytes; no bytes at the end of the connection."""
         if not self._ahead:
             return self._stream.recv(min(most, _PIECE))
         piece, self._ahead = self._ahead[:most], self._ahead[most:]

@@ -53,9 +53,12 @@ class _Crashed(DaemonUnreachable):
 
 
 def running(settings: Settings) -> Client | None:
-    """Return a client of the store's daemon, None without one; raise `DaemonUnreachable` when it does not answer."""
+    """Return a client of the store's daemon, None where no daemon runs.
+
+    Raises `DaemonUnreachable` where the daemon runs and does not answer.
+    """
     end = time.monotonic() + _OWNER_TIMEOUT
-    while isinstance(seen := _probe(settings.folder), _Obstacle):
+    while isinstance(seen := _find_daemon(settings.folder), _Obstacle):
         if not isinstance(seen.error, DaemonUnreachable):
             return None
         if time.monotonic() > end:
@@ -69,13 +72,13 @@ def ensure(settings: Settings, report: Callable[[str], None] = lambda _: None) -
     end = time.monotonic() + _START_TIMEOUT
     unchanged_since, obstacle, crashes = time.monotonic(), "", 0
     while time.monotonic() < end:
-        seen = _probe(settings.folder)
+        seen = _find_daemon(settings.folder)
         if isinstance(seen, _Obstacle):
             if str(seen.error) != obstacle:
                 unchanged_since, obstacle = time.monotonic(), str(seen.error)
             if time.monotonic() - unchanged_since > seen.timeout:
                 raise seen.error
-        elif seen is not None and not _outdated(seen):
+        elif seen is not None and not _is_older(seen):
             return seen
         else:
             report("Starting the memory daemon.")
@@ -101,7 +104,7 @@ def stop(settings: Settings) -> bool:
 
 
 def log_file(settings: Settings) -> Path:
-    """Return where the daemon writes its log."""
+    """Return the path of the daemon's log."""
     return settings.folder / "logs" / "daemon.log"
 
 
@@ -110,11 +113,11 @@ def report_failure(error: Exception) -> str:
     return f"{_FAILED}{type(error).__name__}: {error}"
 
 
-def _probe(folder: Path) -> Client | _Obstacle | None:
-    """Return the daemon that answers, or why there is none and none can be started."""
+def _find_daemon(folder: Path) -> Client | _Obstacle | None:
+    """Return a client of the running daemon, the reason why none can be started, or None where nothing runs."""
     client, lost = None, None
     try:
-        client = _connect(folder)
+        client = _connect_to_daemon(folder)
     except DaemonGone as gone:
         lost = gone
     if client is not None or not store_lock.held(folder):
@@ -131,7 +134,8 @@ def _probe(folder: Path) -> Client | _Obstacle | None:
     return _Obstacle(DaemonUnreachable(message), SILENCE if isinstance(lost, DaemonSilent) else _START_TIMEOUT)
 
 
-def _connect(folder: Path) -> Client | None:
+def _connect_to_daemon(folder: Path) -> Client | None:
+    """Return a client of the daemon in the runtime file; None where there is no such file, or its process ended."""
     found = published(folder)
     if found is None:
         return None
@@ -144,6 +148,7 @@ def _connect(folder: Path) -> Client | None:
 
 
 def _shut_down(settings: Settings, client: Client) -> None:
+    """Stop the daemon and wait for its end; raise `DaemonUnreachable` where it keeps running."""
     with suppress(DaemonGone):  # it is ending already; wait for that
         client.post("/stop", {})
     pid, end = client.runtime.pid, time.monotonic() + _START_TIMEOUT
@@ -154,10 +159,10 @@ def _shut_down(settings: Settings, client: Client) -> None:
     raise DaemonUnreachable(f"The memory daemon (process {pid}) does not stop; see {log_file(settings)}, or end it.")
 
 
-def _outdated(client: Client) -> bool:
-    """Return whether the daemon is older than this client; one that is newer must speak the same protocol."""
-    theirs = (_number(client.runtime.version), client.runtime.protocol)
-    ours = (_number(version("recollect")), runtime.PROTOCOL)
+def _is_older(client: Client) -> bool:
+    """Return whether the daemon is older than this client; raise for a newer daemon of another protocol."""
+    theirs = (_version_tuple(client.runtime.version), client.runtime.protocol)
+    ours = (_version_tuple(version("recollect")), runtime.PROTOCOL)
     if theirs > ours and client.runtime.protocol != runtime.PROTOCOL:
         raise DaemonUnreachable(
             f"The memory daemon is of a newer version ({client.runtime.version}) than this client "
@@ -166,7 +171,7 @@ def _outdated(client: Client) -> bool:
     return theirs < ours
 
 
-def _number(text: str) -> tuple[int, ...]:
+def _version_tuple(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in text.split(".") if part.isdecimal())
 
 
@@ -177,14 +182,14 @@ def _start_once(settings: Settings, end: float) -> Client | None:
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with FileLock(folder / STARTING, timeout=0, is_singleton=False, mode=0o600):
-            seen = _probe(folder)
+            seen = _find_daemon(folder)
             if isinstance(seen, _Obstacle):
                 return None
             if seen is not None:
-                if not _outdated(seen):
+                if not _is_older(seen):
                     return seen
                 _shut_down(settings, seen)
-            return _spawn(settings, end)
+            return _start_daemon(settings, end)
     except Timeout:
         return None
     except RecollectError:
@@ -193,8 +198,8 @@ def _start_once(settings: Settings, end: float) -> Client | None:
         raise unwritable(folder, error) from None
 
 
-def _spawn(settings: Settings, end: float) -> Client | None:
-    """Start the daemon as a process and wait until it answers; return None when another one was faster."""
+def _start_daemon(settings: Settings, end: float) -> Client | None:
+    """Start the daemon as a process and wait until it answers; None where another process was faster."""
     errors = settings.folder / "logs" / "daemon.start"
     told = settings.model_dump_json(exclude_none=True, exclude=set(hidden()))  # others see a process's arguments
     errors.parent.mkdir(exist_ok=True, mode=0o700)
@@ -211,7 +216,7 @@ def _spawn(settings: Settings, end: float) -> Client | None:
     # Wait for its end, so that a client that outlives it keeps no zombie.
     threading.Thread(target=process.wait, name="recollect-daemon-end", daemon=True).start()
     while time.monotonic() < end:
-        seen = _probe(settings.folder)
+        seen = _find_daemon(settings.folder)
         if seen is not None and not isinstance(seen, _Obstacle):
             return seen
         if process.poll() is not None:
@@ -239,7 +244,7 @@ def _check_failure(errors: Path, code: int, settings: Settings) -> None:
 
 
 def about_caller(settings: Settings) -> dict[str, str]:
-    """Return what the address of a request says of its caller and of the settings that apply to it."""
+    """Return the parameters by which a request names its caller and the settings that apply to the caller."""
     caller = settings.caller
     return {
         "user": caller.user,
@@ -252,20 +257,21 @@ def about_caller(settings: Settings) -> dict[str, str]:
 
 
 def main() -> None:
-    """See to it that the daemon of the settings in the first argument runs."""
+    """Start the daemon for the settings in the first argument, unless it runs already."""
     try:
         settings = Settings(**json.loads(sys.argv[1]))
         told = settings.model_dump(mode="json", exclude=set(hidden()))  # they are given to a process as arguments
-        _say(settings=told, who=about_caller(settings), home=str(settings.folder))
-        ensure(settings, lambda what: _say(report=what))
-        _say(ready=True)
+        _print_json_line(settings=told, who=about_caller(settings), home=str(settings.folder))
+        ensure(settings, lambda what: _print_json_line(report=what))
+        _print_json_line(ready=True)
     except RecollectError as error:
-        _say(error=type(error).__name__, message=str(error))
+        _print_json_line(error=type(error).__name__, message=str(error))
     except BrokenPipeError:  # the client has left: nobody waits for what is prepared, nor for what is still to be said
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _say(**what: Any) -> None:
+def _print_json_line(**what: Any) -> None:
+    """Write these fields as a JSON line to standard output, for the process that started this module."""
     sys.stdout.write(json.dumps(what) + "\n")
     sys.stdout.flush()
 

@@ -38,11 +38,11 @@ class _Hurried:
         self._deadline = deadline
 
     def sendall(self, data: bytes) -> None:
-        self._link.settimeout(_left(self._deadline))
+        self._link.settimeout(_seconds_left(self._deadline))
         self._link.sendall(data)
 
     def recv(self, size: int) -> bytes:
-        self._link.settimeout(_left(self._deadline))
+        self._link.settimeout(_seconds_left(self._deadline))
         return self._link.recv(size)
 
 
@@ -51,9 +51,9 @@ def post(home: str, path: str, content: bytes, deadline: float) -> dict[str, Any
 
     Raises `OSError` where no answer comes before the deadline, or the daemon ends before it.
     """
-    found = _daemon(home)
+    found = _runtime_of_daemon(home)
     try:
-        link = found.connect(_left(deadline))
+        link = found.connect(_seconds_left(deadline))
     except OSError:
         raise Absent from None
     try:
@@ -68,8 +68,8 @@ def post(home: str, path: str, content: bytes, deadline: float) -> dict[str, Any
         link.close()
 
 
-def _daemon(home: str) -> runtime.Runtime:
-    """Return where the daemon is; raise `Absent` where no file says so that may be trusted."""
+def _runtime_of_daemon(home: str) -> runtime.Runtime:
+    """Return the daemon's runtime data; raise `Absent` without a file of them that can be trusted."""
     try:
         found = runtime.read(home)
     except OSError:
@@ -80,21 +80,21 @@ def _daemon(home: str) -> runtime.Runtime:
 
 
 def owns(home: str, pid: object) -> bool:
-    """Say whether a process owns the store; without, another program may have its port by now."""
+    """Return whether this process owns the store; if not, another program may use its port by now."""
     try:
         with open(f"{home}/{_OWNER}", "rb") as file:  # noqa: PTH123 - pathlib takes long to import
-            return _held(f"{home}/{_LOCK}") and bool(json.load(file)["pid"] == pid)
+            return _is_locked(f"{home}/{_LOCK}") and bool(json.load(file)["pid"] == pid)
     except (OSError, ValueError, TypeError, KeyError):
         return False
 
 
 def is_busy(home: str) -> bool:
-    """Say whether some process owns the store, or is starting the daemon: another start would only wait for it."""
-    return _held(f"{home}/{_LOCK}") or _held(f"{home}/{STARTING}")
+    """Return whether some process owns the store or starts the daemon; a second start would only wait for it."""
+    return _is_locked(f"{home}/{_LOCK}") or _is_locked(f"{home}/{STARTING}")
 
 
-def _held(lock: str) -> bool:
-    """Say whether some process holds a lock file at this moment."""
+def _is_locked(lock: str) -> bool:
+    """Return whether some process holds a lock on this file now."""
     try:
         handle = os.open(lock, os.O_RDWR)
     except OSError:
@@ -107,7 +107,8 @@ def _held(lock: str) -> bool:
         os.close(handle)
 
 
-def _left(deadline: float) -> float:
+def _seconds_left(deadline: float) -> float:
+    """Return the seconds until the deadline; raise `TimeoutError` after it."""
     left = deadline - time.monotonic()
     if left <= 0:
         raise TimeoutError

@@ -66,17 +66,17 @@ class Runtime:
 
     @property
     def public(self) -> dict[str, Any]:
-        """Return everything but the token."""
+        """Return every field but the token."""
         return {name: getattr(self, name) for name in _KINDS if name != "token"}
 
     @property
     def headers(self) -> dict[str, str]:
-        """Return what each request to the daemon carries."""
+        """Return the headers that every request to the daemon carries."""
         return {"Authorization": f"Bearer {self.token}"}
 
     def write(self, folder: str | os.PathLike[str]) -> None:
         """Write the file atomically, readable by its owner only from the first byte."""
-        write_private(_in(folder, NAME), json.dumps({name: getattr(self, name) for name in _KINDS}))
+        write_private(_path_in(folder, NAME), json.dumps({name: getattr(self, name) for name in _KINDS}))
 
     def connect(self, timeout: float) -> _socket.socket:
         """Return a connection to the daemon; raise `OSError` where nobody listens."""
@@ -91,20 +91,21 @@ class Runtime:
 
 
 def read(folder: str | os.PathLike[str]) -> Runtime | None:
-    """Return what the runtime file says, None where it says nothing; raise `OSError` where it cannot be read.
+    """Return the content of the runtime file, None where it has none that is valid.
 
-    A bare `PermissionError` means that other users could read its token, or have written it.
+    Raises `OSError` where it cannot be read; a bare `PermissionError` means that other users could read its token, or
+    have written it.
     """
-    content = read_private(_in(folder, NAME))
-    return None if content is None else _parsed(content)
+    content = read_private(_path_in(folder, NAME))
+    return None if content is None else _parse_runtime(content)
 
 
 def token_of(folder: str | os.PathLike[str]) -> str:
-    """Return the token of a store, which is made once, so that clients can use it after every start.
+    """Return the token of a store. It is made once, so that clients can use it after every start.
 
-    After the file was deleted, or others could touch it, the next start makes another token.
+    A file that was deleted, or that others could touch, is replaced by a new token at the next start.
     """
-    path = _in(folder, _OF_STORE)
+    path = _path_in(folder, _OF_STORE)
     try:
         kept = (read_private(path) or b"").decode("ascii").strip()
     except (OSError, ValueError):
@@ -119,8 +120,8 @@ def token_of(folder: str | os.PathLike[str]) -> str:
 def published_by(folder: str | os.PathLike[str], pid: int) -> bool:
     """Return whether the file exists and was written by `pid`; a file that cannot be read just now still exists."""
     try:
-        with open(_in(folder, NAME), "rb") as file:  # noqa: PTH123 - pathlib takes long to import
-            found = _parsed(file.read())
+        with open(_path_in(folder, NAME), "rb") as file:  # noqa: PTH123 - pathlib takes long to import
+            found = _parse_runtime(file.read())
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError:  # such as too many open files
@@ -128,17 +129,17 @@ def published_by(folder: str | os.PathLike[str], pid: int) -> bool:
     return found is not None and found.pid == pid
 
 
-def remove(folder: str | os.PathLike[str], pid: int) -> None:
-    """Remove the file if it was written by `pid`."""
+def remove_runtime_file(folder: str | os.PathLike[str], pid: int) -> None:
+    """Delete the runtime file in a data folder if process `pid` wrote it."""
     if published_by(folder, pid):
         try:
-            os.unlink(_in(folder, NAME))  # noqa: PTH108
+            os.unlink(_path_in(folder, NAME))  # noqa: PTH108
         except OSError:  # the folder became read-only: clients find no process behind the file
             return
 
 
-def _parsed(content: bytes) -> Runtime | None:
-    """Return what the file says, None where a part is missing or of another kind."""
+def _parse_runtime(content: bytes) -> Runtime | None:
+    """Return the content of a runtime file, None where a field is missing or has another type."""
     try:
         values = json.loads(content)
     except ValueError:
@@ -151,5 +152,5 @@ def _parsed(content: bytes) -> Runtime | None:
     return Runtime(**known) if known["socket"] or known["port"] else None
 
 
-def _in(folder: str | os.PathLike[str], name: str) -> str:
+def _path_in(folder: str | os.PathLike[str], name: str) -> str:
     return os.path.join(folder, name)  # noqa: PTH118

@@ -62,19 +62,23 @@ class ServerClient(Link):
         """Return host and port, as each request names them."""
         return self.url.name.partition("://")[2].partition("/")[0]
 
-    def _connected(self, timeout: float) -> Socket:
+    def _open_connection(self, timeout: float) -> Socket:
+        """Return a connection to the server with this timeout; raise `ServerGone` where it cannot be reached."""
         try:
             link = socket.create_connection((self.url.host, self.url.port), _CONNECT)
             if self.url.secure:
-                link = self._encrypted(link)
+                link = self._wrap_in_tls(link)
         except (OSError, ValueError) as error:
             if isinstance(error, RecollectError):
                 raise
-            raise ServerGone(f"The server {self.url.name} cannot be reached: {_reason(error)}.", sent=False) from None
+            raise ServerGone(
+                f"The server {self.url.name} cannot be reached: {_reason_of(error)}.", sent=False
+            ) from None
         link.settimeout(timeout)
         return link
 
-    def _encrypted(self, link: socket.socket) -> socket.socket:
+    def _wrap_in_tls(self, link: socket.socket) -> socket.socket:
+        """Return the connection wrapped in TLS; raise `ServerUnreachable` where the certificate is not trusted."""
         import ssl  # it takes as long to import as all else here
 
         try:
@@ -89,19 +93,20 @@ class ServerClient(Link):
             link.close()
             raise
 
-    def _target(self, path: str) -> str:
+    def _request_target(self, path: str) -> str:
         return self.url.path + path
 
-    def _payload(self, response: Response) -> Any:
-        """Return what is answered, an empty object where a proxy answers in the server's place."""
+    def _read_payload(self, response: Response) -> Any:
+        """Return the JSON of a response; an empty object where a proxy answers in the server's place."""
         raw = response.read()
         return read_json(raw) if response.status == _OK or response.media_type == "application/json" else {}
 
-    def _headers(self) -> dict[str, str]:
+    def _request_headers(self) -> dict[str, str]:
         return {"Accept": "application/json", **({"Authorization": f"Bearer {self._token}"} if self._token else {})}
 
     @contextmanager
-    def _answering(self) -> Iterator[None]:
+    def _translating_errors(self) -> Iterator[None]:
+        """Raise `ServerGone` for errors of the connection, `ServerUnreachable` for an answer that cannot be read."""
         try:
             yield
         except RecollectError:
@@ -109,14 +114,15 @@ class ServerClient(Link):
         except ValueError:
             raise ServerUnreachable(f"What answers at {self.url.name} is no server of Recollect.") from None
         except OSError as error:
-            raise ServerGone(f"The server {self.url.name} did not answer: {_reason(error)}.", sent=True) from None
+            raise ServerGone(f"The server {self.url.name} did not answer: {_reason_of(error)}.", sent=True) from None
 
-    def _check(self, response: Response, payload: Any) -> None:
+    def _raise_reported_error(self, response: Response, payload: Any) -> None:
+        """Raise the error that the server, or a proxy in front of it, reports by status and body."""
         if response.status == _OK:
             return
         told = payload if isinstance(payload, dict) else {}
         status, kind, message = response.status, told.get("error"), str(told.get("message"))
-        pause = _seconds(response.headers.get("retry-after"))
+        pause = _seconds_in(response.headers.get("retry-after"))
         if status == _TOO_MANY:
             raise TooManyRequests(pause or 1.0)
         if status in _AWAY and (pause or not isinstance(kind, str)):
@@ -128,20 +134,21 @@ class ServerClient(Link):
         raise relayed(kind, message, told)
 
 
-def _reason(error: Exception) -> str:
+def _reason_of(error: Exception) -> str:
     text = getattr(error, "strerror", None) or str(error) or type(error).__name__
     return str(text).rstrip(".")
 
 
-def _seconds(text: str | None) -> float:
+def _seconds_in(text: str | None) -> float:
+    """Return the seconds in a `Retry-After` header, 0 where it holds no whole number."""
     return float(text) if text and text.isdecimal() else 0.0
 
 
 def client_here(texts: SettingTexts, folder: str = "") -> ServerClient:
-    """Return what asks the server of these settings, without the checks of all of them, which take long to import.
+    """Return a client of the server in these settings. The settings as a whole are not checked, as that imports slowly.
 
-    It asks for the project of a folder, by default the working folder. Raises `InvalidInput` for a setting that cannot
-    be used.
+    Its requests name the project of a folder, by default the working folder. Raises `InvalidInput` for a setting that
+    cannot be used.
     """
     try:
         url = parse(texts.text("url"), insecure=means_yes(texts.text("insecure")))
@@ -153,11 +160,12 @@ def client_here(texts: SettingTexts, folder: str = "") -> ServerClient:
         raise invalid_setting("token", variable("token"), error) from None
     here = process.time_zone()  # whether there is such a zone would take an import to know
     zone = texts.text("time_zone") or (here if "/" in here else "")
-    project = texts.text("project") or _project(folder, Path(texts.home))
+    project = texts.text("project") or _project_of_folder(folder, Path(texts.home))
     return ServerClient(url, token, texts.text("team"), project, zone)
 
 
-def _project(folder: str, home: Path) -> str:
+def _project_of_folder(folder: str, home: Path) -> str:
+    """Return the name of the project of a folder, by default the working folder."""
     try:
         return find_project(Path(folder) if folder else Path.cwd(), home).name
     except OSError:  # the working folder is gone, or may not be looked at

@@ -39,7 +39,7 @@ class Lost(RecollectError):
     pause = 0.0
 
     def lasting(self) -> RecollectError:
-        """Return the error of a side that was lost again and again."""
+        """Return the error to raise after this side was lost in every attempt."""
         return self
 
 
@@ -78,18 +78,18 @@ class Link(ABC):
 
         `started` is given what breaks it off from another thread. One that works sends signs of life meanwhile.
         """
-        with self._answering(), closing(self._connected(SILENCE)) as link:
+        with self._translating_errors(), closing(self._open_connection(SILENCE)) as link:
             started(lambda: _break_off(link))
-            self._send(link, path, message, {"Accept": f"application/json, {_EVENTS}"} | dict(headers))
+            self._send_request(link, path, message, {"Accept": f"application/json, {_EVENTS}"} | dict(headers))
             response = Response(link)
             if response.media_type == _EVENTS:
                 for line in response.lines():
                     if line.startswith(_DATA) and line[len(_DATA) :].strip():
                         yield dict(read_json(line[len(_DATA) :]))
                 return
-            payload = self._payload(response)
+            payload = self._read_payload(response)
             if not (isinstance(payload, dict) and "jsonrpc" in payload):
-                self._check(response, payload)
+                self._raise_reported_error(response, payload)
                 raise ValueError("the answer is no message of MCP")
             yield payload
 
@@ -102,45 +102,48 @@ class Link(ABC):
         wait: Callable[[Socket], None] = lambda _: None,
     ) -> Any:
         """Send one request and return the answer, a JSON object or array; without a body it is a GET."""
-        with self._answering(), closing(self._connected(timeout)) as link:
-            self._send(link, path, body, headers)
+        with self._translating_errors(), closing(self._open_connection(timeout)) as link:
+            self._send_request(link, path, body, headers)
             wait(link)
             response = Response(link)
-            payload = self._payload(response)
-        self._check(response, payload)
+            payload = self._read_payload(response)
+        self._raise_reported_error(response, payload)
         return payload
 
-    def _send(self, link: Socket, path: str, body: dict[str, Any] | None, headers: Headers) -> None:
-        all_headers = self._headers() | {"Content-Type": "application/json"} | dict(headers)
+    def _send_request(self, link: Socket, path: str, body: dict[str, Any] | None, headers: Headers) -> None:
+        """Send the request; `_exchange` reads the answer even where the other side closed before the body."""
+        all_headers = self._request_headers() | {"Content-Type": "application/json"} | dict(headers)
         content = None if body is None else json.dumps(body).encode()
         with suppress(ConnectionError):  # it may have refused the head, answered and closed before the body
-            send(link, "GET" if body is None else "POST", self._target(path), self.host, all_headers, content)
+            send(link, "GET" if body is None else "POST", self._request_target(path), self.host, all_headers, content)
 
-    def _target(self, path: str) -> str:
+    def _request_target(self, path: str) -> str:
+        """Return the path that the request line names."""
         return path
 
-    def _payload(self, response: Response) -> Any:
+    def _read_payload(self, response: Response) -> Any:
+        """Return the JSON in the body of the response."""
         return read_json(response.read())
 
     @abstractmethod
-    def _headers(self) -> dict[str, str]:
-        """Return what each request carries."""
+    def _request_headers(self) -> dict[str, str]:
+        """Return the headers that every request carries."""
 
     @abstractmethod
-    def _connected(self, timeout: float) -> Socket:
-        """Return a connection, on which nothing is waited for longer than that."""
+    def _open_connection(self, timeout: float) -> Socket:
+        """Return a connection on which each read and write takes at most `timeout` seconds."""
 
     @abstractmethod
-    def _answering(self) -> AbstractContextManager[None]:
-        """Raise an error that is `Lost` for whatever goes wrong with the connection."""
+    def _translating_errors(self) -> AbstractContextManager[None]:
+        """Raise every error of the connection as an error that is `Lost`."""
 
     @abstractmethod
-    def _check(self, response: Response, payload: Any) -> None:
-        """Raise the error that an answer reports."""
+    def _raise_reported_error(self, response: Response, payload: Any) -> None:
+        """Raise the error that a response reports; do nothing for a success."""
 
 
 def at(path: str, **asked: str | Sequence[str]) -> str:
-    """Return a path with what it is asked for behind `?`; what is empty is left out."""
+    """Return a path with these parameters behind `?`; an empty parameter is left out."""
     words = urlencode({name: value for name, value in asked.items() if value}, doseq=True)
     return f"{path}?{words}" if words else path
 

@@ -15,7 +15,7 @@ from recollect.errors import InvalidInput
 
 
 def parameters(verb: Verb) -> list[Parameter]:
-    """Return what a verb takes: required fields by their place or their name, all others by their name."""
+    """Return the parameters of a verb: required fields by place or name, all others by name only."""
     fields = verb.fields.items()
     by_place, by_name = Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY
     required = [Parameter(name, by_place) for name, field in fields if field.is_required()]
@@ -41,7 +41,8 @@ class AsyncVerbs(_Named):
     """A method for each verb, which is awaited; `perform` runs it."""
 
 
-def _add(verb: Verb) -> None:
+def _add_verb(verb: Verb) -> None:
+    """Give both kinds of connection a method for this verb."""
     taken = parameters(verb)
     by_place = [parameter.name for parameter in taken if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD]
 
@@ -62,10 +63,11 @@ def _add(verb: Verb) -> None:
 
     signature = Signature([Parameter("self", Parameter.POSITIONAL_ONLY), *taken], return_annotation=verb.answer)
     for home, method in ((Verbs, wait), (AsyncVerbs, awaited)):
-        _describe(method, home, verb, signature)
+        _name_method(method, home, verb, signature)
 
 
-def _describe(method: Callable[..., Any], home: type, verb: Verb, signature: Signature) -> None:
+def _name_method(method: Callable[..., Any], home: type, verb: Verb, signature: Signature) -> None:
+    """Give a method the name, docstring and signature of its verb, and set it on the class."""
     method.__name__, method.__qualname__ = verb.name, f"{home.__name__}.{verb.name}"
     method.__doc__ = verb.request.__doc__
     method.__signature__ = signature  # type: ignore[attr-defined]
@@ -73,4 +75,4 @@ def _describe(method: Callable[..., Any], home: type, verb: Verb, signature: Sig
 
 
 for _verb in VERBS:
-    _add(_verb)
+    _add_verb(_verb)

@@ -33,11 +33,10 @@ class Arguments:
 
 
 def taken(tool: str, arguments: Mapping[str, Any], known: Collection[str], withheld: Collection[str]) -> Arguments:
-    """Return the arguments that a tool knows; raise `InvalidInput` for one of ours that is misspelt or withheld.
+    """Return the arguments that a tool knows; raise `InvalidInput` for a misspelt or withheld name.
 
-    `withheld` are names of ours that this tool does not offer: to leave out what they say would be no small thing. Of
-    others one that is written as ours are, in small letters and `_`, and is much like one that the tool knows, is a
-    slip. All the rest is a client's.
+    `withheld` are names of ours that this tool does not offer; to ignore them would change the meaning of the call. An
+    unknown name in our style that resembles a known name is misspelt. Every other name is the client's own.
     """
     foreign = [name for name in sorted(arguments) if name not in known]
     for name in foreign:
@@ -45,7 +44,7 @@ def taken(tool: str, arguments: Mapping[str, Any], known: Collection[str], withh
             raise InvalidInput(name, unknown_name("parameter", name, known))
     if foreign:
         log.info("arguments of a client that `%s` does not take: %s", tool, ", ".join(map(repr, foreign)))
-    notes = [note for name in foreign if (note := _note(name, known))]
+    notes = [note for name in foreign if (note := _ignored_name(name, known))]
     given = {name: value for name, value in arguments.items() if name in known}
     return Arguments(given, f"`{tool}` does not take {', '.join(notes)}: ignored." if notes else "")
 
@@ -55,8 +54,8 @@ def says_nothing(value: object) -> bool:
     return value is None or (isinstance(value, str) and value.strip().lower() in _NOTHING)
 
 
-def _note(name: str, known: Collection[str]) -> str:
-    """Return a name that a model may have meant, and as what; nothing for one that only a client would make."""
+def _ignored_name(name: str, known: Collection[str]) -> str:
+    """Return an ignored name with the name that was meant, if any; empty for a name that only a client sends."""
     if _OUR_STYLE.fullmatch(name):
         return f"`{name}`"
     ours = _CAPITAL.sub("_", name).lower()

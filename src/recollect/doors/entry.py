@@ -6,7 +6,7 @@ from sys import argv, exit
 
 
 def main() -> None:
-    """Run what was typed."""
+    """Run the typed command."""
     words = argv[1:]
     if words[:1] == ["hook"] and not {"-h", "--help"} & set(words):
         from recollect.doors.hook import main as run_hook

@@ -70,7 +70,7 @@ _OTHER_IDS: Final = frozenset(("forget_fact", "undo_withdrawal"))
 
 
 def perform(app: App, name: str, fields: dict[str, Any], caller: Caller, request_id: str = "") -> Any:
-    """Check the fields, then run the operation; this is the one way from any door to any verb."""
+    """Check the fields, then run the operation; every door runs every verb through this function."""
     verb = BY_NAME.get(name) or PARTS[name]
     with calendar.in_zone(caller.calendar_zone):
         request = verb.request(**fields)

@@ -56,12 +56,12 @@ _unsent: list[Callable[[], None]] = []
 def main(words: Sequence[str], given: Mapping[str, str]) -> NoReturn:
     """Read the agent's payload on standard input, pass it on, write the answer, and end the process with 0."""
     try:
-        limit = START_LIMIT if _starts(words) else LIMIT
+        limit = START_LIMIT if _is_session_start(words) else LIMIT
         deadline = time.monotonic() + limit
         _end_after(limit + _END)
-        said = answer(words, _read(), given, deadline)
+        said = answer(words, _read_payload(), given, deadline)
         if said:
-            _write(said.encode())
+            _write_output(said.encode())
     except BaseException:  # noqa: BLE001, S110 - whatever goes wrong, the agent's work goes on
         pass
     os._exit(0)  # not even taking the interpreter down may fail, or take time
@@ -83,21 +83,23 @@ def _give_up() -> NoReturn:
 
 
 def answer(words: Sequence[str], payload: bytes | None, given: Mapping[str, str], deadline: float) -> str:
-    """Return what the agent is told, empty where nothing is; `given` are settings that stood before the command."""
-    event, agent = _asked(words)
+    """Return the text for the agent on standard output, empty without any; `given` are settings before the command."""
+    event, agent = _event_and_agent(words)
     settings = setting_texts.SettingTexts(given, setting_texts.variables())
     said = json.loads(payload) if payload else None
     remote = bool(settings.server)
     if not isinstance(said, dict) or not (remote or settings.shares_daemon):
         return ""
     heard = hook_contracts.understood(event, agent, said)
-    fields = _fields(heard) if heard else None
+    fields = _event_fields(heard) if heard else None
     if heard is None or fields is None:
         return ""
-    fields = fields | {"agent": heard.agent} | _time(said)
+    fields = fields | {"agent": heard.agent} | _time_field(said)
     if remote:
         fields.pop("transcript", None)  # a file that the server does not have
-        return _reply(heard, _ask_server(settings, heard.event, fields | {"folder": _folder(said)}, deadline))
+        return _reply_to_agent(
+            heard, _ask_server(settings, heard.event, fields | {"folder": _session_folder(said)}, deadline)
+        )
     body: dict[str, Any] = {
         "id": f"{time.time_ns()}-{os.getpid()}",
         "event": heard.event,
@@ -105,28 +107,28 @@ def answer(words: Sequence[str], payload: bytes | None, given: Mapping[str, str]
         "client": {
             "given": dict(given),
             "variables": settings.variables,
-            "folder": _folder(said),
+            "folder": _session_folder(said),
             "user": process.user(),
         },
     }
     if heard.event == hook_contracts.TOOL and not hook_contracts.takes_context(heard):
         body["late"] = True  # nothing is shown, so nothing counts as shown
-    return _reply(heard, _tell(settings.store_folder, body, given, deadline))
+    return _reply_to_agent(heard, _hand_over(settings.store_folder, body, given, deadline))
 
 
-def _reply(heard: hook_contracts.Heard, found: Mapping[str, Any]) -> str:
-    """Return what the agent is told of an answer, empty where nothing is."""
+def _reply_to_agent(heard: hook_contracts.Heard, found: Mapping[str, Any]) -> str:
+    """Return the JSON that brings the daemon's text to the agent, empty where there is none."""
     text = found.get("text")
     reply = hook_contracts.injection(heard, text) if isinstance(text, str) else None
     return json.dumps(reply) if reply else ""
 
 
-def _starts(words: Sequence[str]) -> bool:
-    """Say whether a command names the start of a session, as agents or we call it."""
+def _is_session_start(words: Sequence[str]) -> bool:
+    """Return whether a command names the start of a session, by the agent's name or ours."""
     return any(word.replace(":", "").lower() == "sessionstart" for word in words)
 
 
-def _asked(words: Sequence[str]) -> tuple[str, str]:
+def _event_and_agent(words: Sequence[str]) -> tuple[str, str]:
     """Return the event and the agent that the command names."""
     event, agent, rest = "", "", list(words)
     while rest:
@@ -140,8 +142,8 @@ def _asked(words: Sequence[str]) -> tuple[str, str]:
     return event, agent
 
 
-def _fields(heard: hook_contracts.Heard) -> dict[str, Any] | None:
-    """Return the fields of our event, cut and cleaned; None for an event without its session or what it is about."""
+def _event_fields(heard: hook_contracts.Heard) -> dict[str, Any] | None:
+    """Return the fields of our event, cut and cleaned; None for an event without session or content."""
     found = heard.fields
     if not isinstance(found["session_id"], str) or not found["session_id"].strip():
         return None
@@ -183,14 +185,14 @@ def _fields(heard: hook_contracts.Heard) -> dict[str, Any] | None:
     return fields
 
 
-def _time(payload: Mapping[str, Any]) -> dict[str, str]:
-    """Return the time that a payload says, as the daemon will check it; agents that say none give an empty answer."""
+def _time_field(payload: Mapping[str, Any]) -> dict[str, str]:
+    """Return the field `at` with the time in the payload, empty where the agent sends none."""
     said = payload.get(_TIME)
     return {"at": said} if isinstance(said, str) and said.isascii() and len(said) <= _LONGEST_TIME else {}
 
 
-def _folder(payload: Mapping[str, Any]) -> str:
-    """Return the session's folder, else that of this process."""
+def _session_folder(payload: Mapping[str, Any]) -> str:
+    """Return the session's folder, else the folder of this process."""
     folder = process.named(_FIRST_FOLDER) or hook_contracts.folder_of(payload)
     if os.path.isabs(folder):  # noqa: PTH117 - pathlib takes long to import
         return hook_texts.cut(folder, 2_000)
@@ -200,27 +202,26 @@ def _folder(payload: Mapping[str, Any]) -> str:
         return "/"
 
 
-def _tell(home: str, body: dict[str, Any], given: Mapping[str, str], deadline: float) -> dict[str, Any]:
-    """Hand an event to the daemon, which is started where none runs, and return its answer, empty without one.
+def _hand_over(home: str, body: dict[str, Any], given: Mapping[str, str], deadline: float) -> dict[str, Any]:
+    """Hand an event to the daemon, which is started where none runs, and return its answer, empty without any.
 
-    An event that the daemon has not answered in time is delivered later, after those that came before it. One that it
-    had taken all the same has the same id, by which the daemon knows it. What an agent is about to do is of no use
-    later: then no daemon is started, and nothing is kept.
+    An event without an answer in time is delivered later, in order. It has the same id then, by which the daemon knows
+    it if it arrived. The event before a tool is of no use later: no daemon is started for it, and it is not kept.
     """
     if body["event"] == hook_contracts.BEFORE:
         try:
-            return _posted(home, body, deadline)
+            return _post_event(home, body, deadline)
         except (light.Absent, OSError):
             return {}
     at = time.strftime("%Y-%m-%dT%H:%M:%S+00:00", time.gmtime())
 
     def later() -> None:
         hook_spool.keep(home, body | {"fields": {"at": at} | body["fields"]})
-        hook_spool.deliver_later(home, _delivering(home, given))
+        hook_spool.deliver_later(home, _delivery(home, given))
 
     _unsent[:] = [later]
     try:
-        return _answered(home, body, given, deadline)
+        return _ask_daemon(home, body, given, deadline)
     except OSError:
         later()
         return {}
@@ -228,16 +229,16 @@ def _tell(home: str, body: dict[str, Any], given: Mapping[str, str], deadline: f
         _unsent.clear()
 
 
-def _answered(home: str, body: dict[str, Any], given: Mapping[str, str], deadline: float) -> dict[str, Any]:
+def _ask_daemon(home: str, body: dict[str, Any], given: Mapping[str, str], deadline: float) -> dict[str, Any]:
     """Return the daemon's answer to an event; raise `OSError` where none comes before the deadline."""
     missed = False
     while time.monotonic() < deadline:
         try:
             if not hook_spool.waits(home):
-                return _posted(home, body, deadline)
+                return _post_event(home, body, deadline)
         except light.Absent as absent:
             if not missed and (isinstance(absent, light.Outdated) or not light.is_busy(home)):
-                _start(given)
+                _start_daemon(given)
         if not missed:
             missed = True
             deadline = min(deadline, time.monotonic() + _PATIENCE.get(body["event"], LIMIT))
@@ -245,19 +246,19 @@ def _answered(home: str, body: dict[str, Any], given: Mapping[str, str], deadlin
     raise TimeoutError
 
 
-def _delivering(home: str, given: Mapping[str, str]) -> Callable[[bytes, float], bool]:
-    """Return what hands one kept event over, and starts a daemon where none comes up."""
+def _delivery(home: str, given: Mapping[str, str]) -> Callable[[bytes, float], bool]:
+    """Return the function that hands a kept event over, and starts a daemon where none comes up."""
     started = time.monotonic()
 
     def deliver(content: bytes, deadline: float) -> bool:
         nonlocal started
         try:
-            if "taken" not in _posted(home, json.loads(content), deadline):
+            if "taken" not in _post_event(home, json.loads(content), deadline):
                 raise ValueError("the event was refused")
         except (light.Absent, OSError):
             if time.monotonic() - started > _START_AGAIN and not light.is_busy(home):
                 started = time.monotonic()
-                _start(given)
+                _start_daemon(given)
             return False
         return True
 
@@ -267,16 +268,16 @@ def _delivering(home: str, given: Mapping[str, str]) -> Callable[[bytes, float],
 def _ask_server(settings: SettingTexts, event: str, fields: dict[str, Any], deadline: float) -> dict[str, Any]:
     """Hand an event to the server and return its answer, empty where none is wanted or comes before the deadline.
 
-    A process of its own sends it: looking up the name of a host cannot be broken off within a process.
+    A separate process sends it: looking up the name of a host cannot be broken off within a process.
     """
-    waits = _waits(event, fields)
+    waits = _wants_answer(event, fields)
     said = _sent_by_fork(settings, event, fields, deadline, waits=waits)
     found = json.loads(said) if said else None
     return found if isinstance(found, dict) else {}
 
 
-def _waits(event: str, fields: Mapping[str, Any]) -> bool:
-    """Say whether somebody waits for the server's answer to an event."""
+def _wants_answer(event: str, fields: Mapping[str, Any]) -> bool:
+    """Return whether the agent waits for the server's answer to an event."""
     at_once = (hook_contracts.PROMPT, hook_contracts.START, hook_contracts.BEFORE, hook_contracts.TURN)
     return event in at_once or fields.get("failed") is True or fields.get("also_before") is True
 
@@ -288,17 +289,17 @@ def _sent_by_fork(settings: SettingTexts, event: str, fields: dict[str, Any], de
         try:
             os.close(reading)
             hook_spool.leave(max(0.1, deadline - time.monotonic()) if waits else _SERVER_PATIENCE)
-            answer = _sent(settings, event, fields)
+            answer = _send_to_server(settings, event, fields)
             with os.fdopen(writing, "wb") as stream:
                 stream.write(json.dumps(answer).encode())
         finally:
             os._exit(0)
     os.close(writing)
-    return _piped(reading, deadline) if waits else b""
+    return _read_pipe(reading, deadline) if waits else b""
 
 
-def _sent(settings: SettingTexts, event: str, fields: dict[str, Any]) -> dict[str, Any]:
-    """Send an event with what its project asks for; nothing is sent of a session that is not captured."""
+def _send_to_server(settings: SettingTexts, event: str, fields: dict[str, Any]) -> dict[str, Any]:
+    """Send an event with the settings of its project; return the answer, empty for a session that is not captured."""
     from datetime import UTC, datetime
     from pathlib import Path
 
@@ -317,12 +318,12 @@ def _sent(settings: SettingTexts, event: str, fields: dict[str, Any]) -> dict[st
     client, home = client_here(settings, folder), Path(settings.home)
     if event == hook_contracts.START and (former := projects.former_names(Path(folder), home, client.project)):
         said["former_projects"] = former
-    body = {"fields": said, "settings": asked} | ({} if _waits(event, fields) else {"late": True})
+    body = {"fields": said, "settings": asked} | ({} if _wants_answer(event, fields) else {"late": True})
     return dict(client.post(f"/v1/hooks/{event}", body))
 
 
-def _piped(reading: int, deadline: float) -> bytes:
-    """Return what comes until the other end closes, nothing where that takes longer than the deadline."""
+def _read_pipe(reading: int, deadline: float) -> bytes:
+    """Return the bytes until the other end closes, empty where that takes longer than the deadline."""
     parts: list[bytes] = []
     size = 0
     while (left := deadline - time.monotonic()) > 0 and size <= light.LARGEST_ANSWER:
@@ -336,14 +337,14 @@ def _piped(reading: int, deadline: float) -> bytes:
     return b""
 
 
-def _posted(home: str, body: dict[str, Any], deadline: float) -> dict[str, Any]:
+def _post_event(home: str, body: dict[str, Any], deadline: float) -> dict[str, Any]:
     """Send one event to the daemon and return its answer; raise `light.Absent` where nobody takes it."""
     content = json.dumps({name: value for name, value in body.items() if name != "event"}).encode()
     return light.post(home, PATH + body["event"], content, deadline)
 
 
-def _start(given: Mapping[str, str]) -> None:
-    """Start the daemon by a process of its own, which outlives this one."""
+def _start_daemon(given: Mapping[str, str]) -> None:
+    """Start the daemon by a process of its own, which outlives this process."""
     subprocess = import_module("subprocess")
     subprocess.Popen(
         [sys.executable, "-P", "-m", "recollect.client.launch", json.dumps(dict(given))],
@@ -354,7 +355,7 @@ def _start(given: Mapping[str, str]) -> None:
     )
 
 
-def _read() -> bytes | None:
+def _read_payload() -> bytes | None:
     """Read standard input to its end; return None where it is larger than any payload."""
     parts, size = [], 0
     while part := os.read(0, 2**20):
@@ -364,6 +365,6 @@ def _read() -> bytes | None:
     return b"".join(parts) if size <= _LARGEST else None
 
 
-def _write(content: bytes) -> None:
+def _write_output(content: bytes) -> None:
     while content:
         content = content[os.write(1, content) :]

@@ -221,30 +221,30 @@ class Heard:
 
 
 def understood(event: str, agent: str, payload: Mapping[str, Any]) -> Heard | None:
-    """Return what a payload says in our terms, None where it is of no event that matters.
+    """Return the payload in our terms, None for an event that does not matter.
 
-    The payload's own name of the event counts more than `event`, which is one of ours or of the agent's.
+    The event named in the payload precedes `event`, which has our name or the agent's.
     """
     said = payload.get("hook_event_name")
     name = said if isinstance(said, str) and said else event
-    who = agent or _sender(name, payload)
+    who = agent or _sender_of(name, payload)
     contract = CONTRACTS.get(who)
-    if contract is None or _foreign(who, payload):
+    if contract is None or _is_relayed(who, payload):
         return None
     name = contract.event_for(name) if name in OURS else name
     rule = contract.rules.get(name)
     if rule is None or any(payload.get(key) == value for key, value in rule.unless.items()):
         return None
-    fields = {field: _first(payload, keys) for field, keys in rule.fields.items()} | dict(rule.fixed)
+    fields = {field: _first_value(payload, keys) for field, keys in rule.fields.items()} | dict(rule.fixed)
     if rule.within:
-        fields["input"] = {field: _first(payload, keys) for field, keys in rule.within.items()}
+        fields["input"] = {field: _first_value(payload, keys) for field, keys in rule.within.items()}
     if isinstance(fields.get("tool"), str):
         fields["tool"] = contract.tools.get(fields["tool"], fields["tool"])
-    return Heard(who, name, rule.event, fields | {"session_id": _first(payload, SESSION)})
+    return Heard(who, name, rule.event, fields | {"session_id": _first_value(payload, SESSION)})
 
 
 def injection(heard: Heard, text: str) -> dict[str, Any] | None:
-    """Return the answer that adds a text to the context, None where the agent's contract has no place for it."""
+    """Return the answer that adds a text to the agent's context, None where its contract has no place for that."""
     contract = CONTRACTS[heard.agent]
     if text and heard.event == TURN:
         return {contract.goes_on: text} if contract.goes_on else {"decision": "block", "reason": text}
@@ -261,35 +261,35 @@ def takes_context(heard: Heard) -> bool:
 
 
 def acts(tool: str) -> bool:
-    """Say whether a tool may run a command or write a file, as far as its name tells."""
+    """Return whether a tool may run a command or write a file, judged by its name."""
     return tool not in _LOOKING
 
 
 def takes_late(heard: Heard) -> bool:
-    """Say whether an agent that takes no context before it uses a tool takes it after this one."""
+    """Return whether an agent takes context after this tool, as it takes none before a tool."""
     may = heard.event == TOOL and takes_context(heard) and acts(str(heard.fields.get("tool")))
     return may and not CONTRACTS[heard.agent].event_for(BEFORE)
 
 
 def folder_of(payload: Mapping[str, Any]) -> str:
     """Return the folder that a payload names, an empty text without one."""
-    found = _first(payload, FOLDER)
+    found = _first_value(payload, FOLDER)
     if isinstance(found, list):
         found = found[0] if found else ""
     return found if isinstance(found, str) else ""
 
 
-def _first(payload: Mapping[str, Any], keys: Keys) -> Any:
+def _first_value(payload: Mapping[str, Any], keys: Keys) -> Any:
     return next((payload[key] for key in keys if payload.get(key) is not None), None)
 
 
-def _sender(name: str, payload: Mapping[str, Any]) -> str:
-    """Return whose payload it is where the command does not say."""
+def _sender_of(name: str, payload: Mapping[str, Any]) -> str:
+    """Return the agent that sends such a payload, where the command does not name it."""
     marked = (who for who, contract in CONTRACTS.items() if contract.mark and contract.mark in payload)
     known = (who for who, contract in CONTRACTS.items() if name in contract.rules)
     return next(marked, next(known, DEFAULT))
 
 
-def _foreign(agent: str, payload: Mapping[str, Any]) -> bool:
-    """Say whether Cursor runs the hooks of another agent, as it does with Claude Code's: its own report the same."""
+def _is_relayed(agent: str, payload: Mapping[str, Any]) -> bool:
+    """Return whether Cursor runs another agent's hook, such as Claude Code's; Cursor's own hook reports the same."""
     return agent != "cursor" and CONTRACTS["cursor"].mark in payload

@@ -27,12 +27,12 @@ _PAUSE = 0.1
 
 
 def waits(home: str) -> bool:
-    """Say whether events wait here: one that comes now must not overtake them."""
-    return bool(_events(home))
+    """Return whether events wait here: a new event must not overtake them."""
+    return bool(_event_files(home))
 
 
 def lost(home: str) -> int:
-    """Return how many events were lost since the store was made."""
+    """Return the number of events lost since the store was made."""
     try:
         return int(read_private(f"{home}/{_FOLDER}/{_LOST}") or 0)
     except (OSError, ValueError):
@@ -40,22 +40,22 @@ def lost(home: str) -> int:
 
 
 def keep(home: str, body: dict[str, Any]) -> None:
-    """Keep an event, which nobody waits for any more, until it is delivered."""
+    """Keep an event until it is delivered; nobody waits for its answer any more."""
     folder = f"{home}/{_FOLDER}"
     os.makedirs(home, mode=0o700, exist_ok=True)  # noqa: PTH103 - pathlib takes long to import
     os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103
     content = json.dumps(body | {"late": True})
-    held = _events(home)
+    held = _event_files(home)
     if len(held) >= _MOST or sum(map(os.path.getsize, held)) + len(content) > _LARGEST:
-        _lose(folder, 1)
+        _count_lost(folder, 1)
         return
     write_private(f"{folder}/{time.time_ns():020}-{os.getpid()}{_EVENT}", content)
 
 
 def deliver_later(home: str, deliver: Callable[[bytes, float], bool]) -> None:
-    """Let a process of its own deliver what is kept, unless one does so already.
+    """Let a separate process deliver the kept events, unless a process does so already.
 
-    `deliver` hands one event over before a deadline and returns False where nobody takes it yet.
+    `deliver` hands an event over before a deadline, and returns False where nobody takes it yet.
     """
     if os.fork() == 0:
         try:
@@ -66,7 +66,7 @@ def deliver_later(home: str, deliver: Callable[[bytes, float], bool]) -> None:
 
 
 def leave(seconds: float = 0.0) -> None:
-    """Hold nothing that the agent may wait for, and survive its end; with `seconds` end after them in any case."""
+    """Close everything that the agent may wait for, and survive its end; with `seconds` end after that time at most."""
     os.setsid()
     nothing = os.open(os.devnull, os.O_RDWR)
     for number in range(3):
@@ -76,23 +76,24 @@ def leave(seconds: float = 0.0) -> None:
 
 
 def deliver_kept(home: str, deliver: Callable[[bytes, float], bool]) -> None:
-    """Deliver what is kept, in its order, unless another process does so."""
+    """Deliver the kept events in order, unless another process does so."""
     folder = f"{home}/{_FOLDER}"
-    while _events(home):
+    while _event_files(home):
         handle = os.open(f"{folder}/{_LOCK}", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             if not process.take_lock(handle):
                 return
-            _empty(home, deliver)
+            _deliver_in_order(home, deliver)
         finally:
             os.close(handle)
 
 
-def _empty(home: str, deliver: Callable[[bytes, float], bool]) -> None:
+def _deliver_in_order(home: str, deliver: Callable[[bytes, float], bool]) -> None:
+    """Deliver the kept events in order; count them as lost where nobody takes the first for too long."""
     end = time.monotonic() + PATIENCE
-    while events := _events(home):
+    while events := _event_files(home):
         if time.monotonic() > end:
-            _lose(f"{home}/{_FOLDER}", len(events))
+            _count_lost(f"{home}/{_FOLDER}", len(events))
             for event in events:
                 os.unlink(event)  # noqa: PTH108
             return
@@ -100,7 +101,7 @@ def _empty(home: str, deliver: Callable[[bytes, float], bool]) -> None:
             taken = deliver(read_private(events[0]) or b"{}", end)
         except (OSError, ValueError):  # it cannot be read, or was refused
             taken = True
-            _lose(f"{home}/{_FOLDER}", 1)
+            _count_lost(f"{home}/{_FOLDER}", 1)
         if taken:
             os.unlink(events[0])  # noqa: PTH108
             end = time.monotonic() + PATIENCE
@@ -108,7 +109,7 @@ def _empty(home: str, deliver: Callable[[bytes, float], bool]) -> None:
             time.sleep(_PAUSE)
 
 
-def _events(home: str) -> list[str]:
+def _event_files(home: str) -> list[str]:
     try:
         names = os.listdir(f"{home}/{_FOLDER}")  # noqa: PTH208
     except OSError:
@@ -116,7 +117,7 @@ def _events(home: str) -> list[str]:
     return sorted(f"{home}/{_FOLDER}/{name}" for name in names if name.endswith(_EVENT))
 
 
-def _lose(folder: str, number: int) -> None:
-    """Count events that are lost; two processes that count at once may count one for two."""
+def _count_lost(folder: str, number: int) -> None:
+    """Add to the number of lost events; two processes that count at once may lose an increment."""
     count = lost(os.path.dirname(folder)) + number  # noqa: PTH120
     write_private(f"{folder}/{_LOST}", str(count))

@@ -43,7 +43,7 @@ _LEFT_OUT = frozenset(("originalFile", "structuredPatch", "base64", "data", "blo
 
 
 def opened(found: Any) -> Any:
-    """Return a tool's answer, of JSON in a text what that says, where it is an answer and not a file of JSON."""
+    """Return a tool's answer: the value of JSON in a text, if that is an answer and not a file of JSON."""
     if not isinstance(found, str) or found[:1] not in ("{", "[") or len(found) > _LONGEST_JSON:
         return found
     try:
@@ -57,7 +57,7 @@ def opened(found: Any) -> Any:
 
 
 def text_of(found: Any, depth: int = 0) -> str:
-    """Return as one text what a tool answered: a text, an object, or a list of parts."""
+    """Return a tool's answer as a text: from a text, an object, or a list of parts."""
     if isinstance(found, str):
         return found
     if found is None or depth > _DEEPEST:
@@ -74,13 +74,13 @@ def text_of(found: Any, depth: int = 0) -> str:
 
 
 def stored(found: Any) -> str:
-    """Return by which words our own tool answered that it stored a memory, empty where it did not."""
+    """Return the words with which our own tool reported a stored memory, empty where it stored none."""
     said = _STORED.search(text_of(opened(found)))
     return said[0] if said else ""
 
 
 def unwrapped(text: str) -> tuple[str, bool]:
-    """Return what a tool wrote without the lines that its agent puts around it, and whether they tell of a failure."""
+    """Return a tool's output without the lines that the agent adds around it, and whether those report a failure."""
     if text.startswith("<untrusted_context>"):
         text = _FENCE.sub("", text)
     if head := _CODEX.match(text):
@@ -97,14 +97,14 @@ def unwrapped(text: str) -> tuple[str, bool]:
 
 
 def says_failure(found: Any) -> bool:
-    """Say whether a tool's answer tells that it failed: by an error, or by an exit code other than 0."""
+    """Return whether a tool's answer reports a failure: an error, or an exit code other than 0."""
     if not isinstance(found, dict):
         return False
     return bool(found.get("error")) or any(found.get(key, 0) not in (0, None) for key in _EXITS)
 
 
 def given(found: Any, depth: int = 0, left_out: frozenset[str] = frozenset()) -> Any:
-    """Return what a tool was given with each text cut, and without what lies too deep or shall be left out."""
+    """Return the input of a tool with each text cut, and without deep parts and the `left_out` keys."""
     if isinstance(found, str):
         return cut(found, _LONGEST_INPUT)
     if isinstance(found, dict):
@@ -116,7 +116,7 @@ def given(found: Any, depth: int = 0, left_out: frozenset[str] = frozenset()) ->
 
 
 def arguments(found: Any) -> dict[str, Any]:
-    """Return what a tool was given as an object, also where an agent hands it on as JSON in a text."""
+    """Return the input of a tool as an object, also where the agent sends it as JSON in a text."""
     if isinstance(found, str):
         try:
             found = json.loads(found)
@@ -131,7 +131,7 @@ def arguments(found: Any) -> dict[str, Any]:
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
-    """Return a text that can be stored: no lone surrogates, spaces for zero bytes, and of one too long both ends."""
+    """Return a text that can be stored: without lone surrogates, zero bytes as spaces, and of a long text both ends."""
     if len(text) > longest:
         half = longest // 2
         text = f"{text[:half]}\n[{len(text) - 2 * half} characters are left out]\n{text[-half:]}"

@@ -24,7 +24,7 @@ class Refused:
     id: int | str | None = None
 
     def answer(self) -> Message:
-        """Return the error as a message."""
+        """Return the error as a JSON-RPC message."""
         return {"jsonrpc": "2.0", "id": self.id, "error": {"code": self.code, "message": self.why}}
 
 
@@ -43,7 +43,7 @@ def read_line(line: bytes) -> Message | Refused:
     if is_answer(message):
         return message
     number = message.get("id")
-    if wrong := _wrong(message):
+    if wrong := _fault_in(message):
         return Refused(_INVALID, f"Invalid request: {wrong}", number if _is_id(number) else None)
     return message
 
@@ -53,8 +53,8 @@ def is_answer(message: Message) -> bool:
     return "method" not in message and ("result" in message or "error" in message)
 
 
-def _wrong(message: Message) -> str:
-    """Say what keeps an object from being a request or a notification; empty for a sound one."""
+def _fault_in(message: Message) -> str:
+    """Return why an object is no request or notification; empty for a valid message."""
     if message.get("jsonrpc") != "2.0":
         return '`jsonrpc` must be "2.0"'
     if not isinstance(message.get("method"), str):

@@ -49,11 +49,11 @@ class InProcess:
 
     def start(self) -> None:
         """Open the store in a thread; a failure shows in the first call."""
-        in_background(self._opened)
+        in_background(self._open_store)
 
     def tool(self, name: str, arguments: dict[str, Any]) -> ToolAnswer:
         """Run one call of a tool, opening the store if it is not open."""
-        return toolsets.run(self._opened(), name, arguments, self._settings.caller)
+        return toolsets.run(self._open_store(), name, arguments, self._settings.caller)
 
     def close(self) -> None:
         """Close the store if it is open."""
@@ -62,7 +62,7 @@ class InProcess:
         if app is not None:
             app.close()
 
-    def _opened(self) -> App:
+    def _open_store(self) -> App:
         with self._lock:
             if self._app is None:
                 self._app = recollect.open_app(self._settings, wait=False)
@@ -70,7 +70,7 @@ class InProcess:
 
 
 def mcp_tool(name: str) -> types.Tool:
-    """Return a tool as MCP lists it."""
+    """Return a tool in the form in which MCP lists it."""
     if name == memory_tool.NAME:
         return types.Tool(
             name=name,
@@ -78,12 +78,12 @@ def mcp_tool(name: str) -> types.Tool:
             description=memory_tool.DESCRIPTION,
             input_schema=memory_tool.input_schema(),
             output_schema=memory_tool.output_schema(),
-            annotations=_hints(read_only=False, destructive=True, idempotent=False),
+            annotations=_tool_hints(read_only=False, destructive=True, idempotent=False),
             _meta={"anthropic/alwaysLoad": True},  # else Claude Code shows its name alone until the model looks for it
         )
     tool = toolsets.TOOLS[name]
     does = tool.operation
-    hints = _hints(read_only=not does.writes, destructive=does.destructive, idempotent=does.idempotent)
+    hints = _tool_hints(read_only=not does.writes, destructive=does.destructive, idempotent=does.idempotent)
     return types.Tool(name=name, description=tool.description, input_schema=tool.schema, annotations=hints)
 
 
@@ -92,15 +92,15 @@ def build(
 ) -> Server[Any]:
     """Return the MCP server.
 
-    From what came with a message, such as an HTTP request, `run_of` returns what runs calls of tools, and `sets_of` the
+    Given the request that came with a message, `run_of` returns the function that runs tool calls, and `sets_of` the
     toolsets that are offered.
     """
 
     async def list_tools(context: Any, _: types.PaginatedRequestParams | None) -> types.ListToolsResult:
-        return types.ListToolsResult(tools=[mcp_tool(name) for name in _offered(sets_of(context.request))])
+        return types.ListToolsResult(tools=[mcp_tool(name) for name in _offered_tools(sets_of(context.request))])
 
     async def call_tool(context: Any, params: types.CallToolRequestParams) -> types.CallToolResult:
-        names = _offered(sets_of(context.request))
+        names = _offered_tools(sets_of(context.request))
         if params.name not in names:
             allowed = ", ".join(f"`{name}`" for name in names)
             raise MCPError(types.INVALID_PARAMS, f"Unknown tool: `{params.name}`. Allowed: {allowed}")
@@ -143,7 +143,7 @@ def serve(settings: Settings, sets: Sequence[str] = DEFAULT) -> None:
 
 @contextmanager
 def _standard_input() -> Iterator[BinaryIO]:
-    """Return standard input; whatever else reads it until the block ends, such as a process of ours, finds it empty."""
+    """Yield standard input; until the block ends, every other reader in this process or its children finds it empty."""
     there = sys.stdin.fileno()
     ours, empty = os.dup(there), os.open(os.devnull, os.O_RDONLY)
     os.dup2(empty, there)
@@ -160,16 +160,16 @@ class _Lines:
     def __init__(self, incoming: BinaryIO) -> None:
         self._incoming = anyio.wrap_file(incoming)
         self._answers: Any = None
-        self._opened = anyio.Event()
+        self._open_store = anyio.Event()
 
     def open(self, answers: Any) -> None:
         """Begin to read, and send errors to `answers`."""
         self._answers = answers
-        self._opened.set()
+        self._open_store.set()
 
     async def __aiter__(self) -> AsyncIterator[str]:
         """Go through the messages; answer what is none."""
-        await self._opened.wait()
+        await self._open_store.wait()
         async for line in self._incoming:
             if not line.strip():
                 continue
@@ -181,14 +181,14 @@ class _Lines:
                 yield line.decode()
 
 
-def _hints(*, read_only: bool, destructive: bool, idempotent: bool) -> types.ToolAnnotations:
+def _tool_hints(*, read_only: bool, destructive: bool, idempotent: bool) -> types.ToolAnnotations:
     return types.ToolAnnotations(
         read_only_hint=read_only, destructive_hint=destructive, idempotent_hint=idempotent, open_world_hint=False
     )
 
 
-def _offered(sets: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the tools that a client of these toolsets is offered."""
+def _offered_tools(sets: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the tools in these toolsets; raise the error of MCP for an unknown toolset."""
     try:
         return toolsets.tool_names(check_names(sets))
     except RecollectError as error:

@@ -24,7 +24,7 @@ class Record:
         self._known: dict[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
 
     def result(self, method: str, version: str) -> dict[str, Any] | None:
-        """Return the result of a method in a version; None where it is not written down."""
+        """Return the recorded result of a method in a protocol version; None where none is recorded."""
         found: dict[str, Any] | None = self._known["versions"].get(version, {}).get(method)
         if found is None or method != "tools/list":
             return found
@@ -32,7 +32,7 @@ class Record:
         return found | {"tools": [self._known["tools"][name] for name in names]}
 
     def version_of(self, message: dict[str, Any]) -> str:
-        """Return the protocol version of a message that opens a session, or carries its own; empty where unsaid."""
+        """Return the protocol version in a message that opens a session or names its own; empty without any."""
         params = message.get("params") or {}
         if message.get("method") == "initialize":
             about, asked, known = params.get("clientInfo"), params.get("protocolVersion"), self._known["handshake"]

@@ -77,7 +77,7 @@ _ANSWERS = ("message", "id", "outcome", "memories", "notes", "near", "said", "er
 
 @cache
 def input_schema() -> Schema:
-    """Return the schema of a call's arguments: the fields of all actions, each described for those that take it."""
+    """Return the schema of the arguments: the fields of all actions, described for the actions that take them."""
     fields: Schema = {"action": {"type": "string", "enum": list(_TAKES)}}
     for action, names in _TAKES.items():
         request = BY_NAME[_OPERATIONS[action]].request
@@ -88,14 +88,14 @@ def input_schema() -> Schema:
 
 
 @cache
-def _withheld() -> frozenset[str]:
-    """Return the fields of what the tool runs that a model may not set."""
+def _withheld_names() -> frozenset[str]:
+    """Return the fields of the operations behind the tool that a model may not set."""
     return frozenset(name for verb in _OPERATIONS.values() for name in BY_NAME[verb].request.model_fields)
 
 
 @cache
 def output_schema() -> Schema:
-    """Return the schema of what a call answers as an object: a write, the memories that were found, or a failure."""
+    """Return the schema of an answer as an object: a write, found memories, or a failure."""
     return schema.answer_schema([public_schema(kind) for kind in (Outcome, CompactRecalled, Failure)], _ANSWERS)
 
 
@@ -120,90 +120,97 @@ def answered(run: Callable[[], ToolAnswer]) -> ToolAnswer:
     try:
         return run()
     except RecollectError as error:
-        return failure(error)
+        return error_answer(error)
 
 
 def run(app: App, arguments: dict[str, Any], caller: Caller, request_id: str = "") -> ToolAnswer:
     """Run one call of the tool."""
-    ours = taken(NAME, arguments, _ABOUT, _withheld())
-    return noted(_run(app, ours.given, caller, request_id), ours.note)
+    ours = taken(NAME, arguments, _ABOUT, _withheld_names())
+    return with_note(_run_action(app, ours.given, caller, request_id), ours.note)
 
 
-def _run(app: App, arguments: Mapping[str, Any], caller: Caller, request_id: str) -> ToolAnswer:
+def _run_action(app: App, arguments: Mapping[str, Any], caller: Caller, request_id: str) -> ToolAnswer:
+    """Run the action that the arguments name, and return its answer."""
     action, fields = parse(arguments)
     if action == "recall" and "id" in fields:
-        return _whole(perform(app, "get_memory", {"id": fields["id"]}, caller))
+        return _memory_answer(perform(app, "get_memory", {"id": fields["id"]}, caller))
     if action == "recall" and asks_for_everything(query := str(fields.get("query", EVERYTHING))):
         kind = fields.get("fact_type") or kind_asked_for(query)
-        return _index(app, {name: fields[name] for name in _FILTERS if name in fields} | {"fact_type": kind}, caller)
+        return _index_answer(
+            app, {name: fields[name] for name in _FILTERS if name in fields} | {"fact_type": kind}, caller
+        )
     result = perform(app, _OPERATIONS[action], fields, caller.saying(SaidBy.ASSISTANT), request_id)
     if isinstance(result, CompactRecalled):
-        return _page(result)
-    answer = written(result, "`supersedes`")
+        return _page_answer(result)
+    answer = write_answer(result, "`supersedes`")
     return replace(answer, texts=answer.texts[:1]) if action == "forget" else answer
 
 
 def parse(arguments: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the action and its request's fields without those that say nothing, or are another action's."""
+    """Return the action and the fields of its request, without empty fields and fields of other actions."""
     action = str(arguments.get("action") or "").strip().lower()
     if action not in _REQUIRED:
         raise InvalidInput("action", "Invalid action: Must be `remember`, `recall`, or `forget`")
-    says_less = {name: blank if name == _REQUIRED[action] else says_nothing for name in arguments}
+    says_less = {name: is_blank if name == _REQUIRED[action] else says_nothing for name in arguments}
     given = {name: value for name, value in arguments.items() if not says_less[name](value)}
     if (needed := _REQUIRED[action]) not in given and not (action == "recall" and given.keys() & {"id", *_FILTERS}):
         raise InvalidInput(needed, f"Missing {needed}: `{action}` requires `{needed}`")
     return action, {name: given[name] for name in _TAKES[action] if name in given}
 
 
-def noted(answer: ToolAnswer, note: str) -> ToolAnswer:
-    """Return an answer with a note before its own, if there is one."""
+def with_note(answer: ToolAnswer, note: str) -> ToolAnswer:
+    """Return the answer with this note before its own notes; unchanged for an empty note."""
     if not note:
         return answer
     body = answer.structured | {"notes": [note, *answer.structured.get("notes", ())]}
     return replace(answer, texts=(*answer.texts[:1], note, *answer.texts[1:]), structured=body)
 
 
-def failure(error: RecollectError) -> ToolAnswer:
-    """Return an error as an answer: its message, and its kind for programs."""
+def error_answer(error: RecollectError) -> ToolAnswer:
+    """Return the answer for an error: its message, and its class name for programs."""
     body = agent_json(Failure, Failure(str(error), type(error).__name__))
     return ToolAnswer((str(error),), body, failed=True)
 
 
-def recalled(found: Recalled) -> ToolAnswer:
-    """Return what was recalled, every hit whole, as an array for the model to read, and the notes."""
+def recall_answer(found: Recalled) -> ToolAnswer:
+    """Return the answer of a recall: an array with the whole text of every hit, and the notes."""
     body = agent_json(Recalled, found)
     array = json.dumps(body["memories"], ensure_ascii=False)
-    return data(array, body) if found.hits else ToolAnswer((array, found.message, *found.notes), body)
+    return data_answer(array, body) if found.hits else ToolAnswer((array, found.message, *found.notes), body)
 
 
-def data(text: str, body: dict[str, Any], *messages: str) -> ToolAnswer:
-    """Return an answer that shows what memories say; its notes end with what that is."""
+def data_answer(text: str, body: dict[str, Any], *messages: str) -> ToolAnswer:
+    """Return an answer that shows content of memories; its last note says that the content is data."""
     notes = [*body.get("notes", ()), DATA]
     return ToolAnswer((text, *messages, *notes), body | {"notes": notes})
 
 
-def written(outcome: Outcome, supersedes: str = "") -> ToolAnswer:
-    """Return how a write ended, in sentences that quote nothing but data; `supersedes` is what the door calls it."""
+def write_answer(outcome: Outcome, supersedes: str = "") -> ToolAnswer:
+    """Return the outcome of a write in sentences that quote only data; `supersedes` is the name of that field here."""
     body = agent_json(Outcome, outcome)
     if advice := outcome.advice(supersedes):
         body["notes"] = [*body.get("notes", ()), *advice]
     return ToolAnswer(tuple(map(neutral, outcome.sentences(supersedes))), body)
 
 
-def blank(value: object) -> bool:
+def is_blank(value: object) -> bool:
     """Return whether an argument counts as absent."""
     return value is None or (isinstance(value, str) and not value.strip())
 
 
-def _page(found: CompactRecalled) -> ToolAnswer:
+def _page_answer(found: CompactRecalled) -> ToolAnswer:
     """Return a page of hits as an array for the model to read, then how to read on, and the notes."""
     body = agent_json(CompactRecalled, found)
     array, message = printed(body["memories"]), () if found.is_all else (body["message"],)
-    return data(array, body, *message) if found.hits else ToolAnswer((array, *message, *body.get("notes", ())), body)
+    return (
+        data_answer(array, body, *message)
+        if found.hits
+        else ToolAnswer((array, *message, *body.get("notes", ())), body)
+    )
 
 
-def _index(app: App, filters: dict[str, Any], caller: Caller) -> ToolAnswer:
-    """Return a line for each of the memories that fit, and how many more there are: no search finds everything."""
+def _index_answer(app: App, filters: dict[str, Any], caller: Caller) -> ToolAnswer:
+    """Return a line for each memory that passes the filters, and the number of further memories."""
     found = read_index(
         app,
         caller,
@@ -216,11 +223,11 @@ def _index(app: App, filters: dict[str, Any], caller: Caller) -> ToolAnswer:
     return ToolAnswer((text,), {"message": text, "memories": []})
 
 
-def _whole(memory: Memory) -> ToolAnswer:
-    """Return one memory in an array, without headings that only say again how its content begins."""
+def _memory_answer(memory: Memory) -> ToolAnswer:
+    """Return a memory in an array, without headings that only repeat the beginning of its content."""
     body = agent_json(Memory, memory)
     said = " ".join(body["content"].split())
     for name in _HEADINGS:
         if " ".join(body.get(name, "").rstrip("…").split()) in said:
             body.pop(name, None)
-    return data(printed([body]), {"message": f"Memory {memory.id}.", "memories": [body]})
+    return data_answer(printed([body]), {"message": f"Memory {memory.id}.", "memories": [body]})

@@ -42,7 +42,7 @@ class OwnPrograms:
         self._running: set[subprocess.Popen[bytes]] = set()
 
     def run(self, module: str, given: Message, said: Callable[[Message], None]) -> int:
-        """Run a module to its end, hand on each JSON object that it writes on a line, and return its exit code."""
+        """Run a module to its end, pass on each JSON object that it prints on a line, and return its exit code."""
         process = subprocess.Popen(  # noqa: S603 - our own program
             [sys.executable, "-P", "-m", module, json.dumps(given)], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE
         )
@@ -56,7 +56,7 @@ class OwnPrograms:
         return process.returncode
 
     def end(self) -> None:
-        """End those that still run."""
+        """End the processes that still run."""
         for one in tuple(self._running):
             one.kill()
 
@@ -76,11 +76,11 @@ class DaemonLink:
 
     @property
     def path(self) -> str:
-        """Return where the daemon takes messages of this session."""
+        """Return the address to which the daemon takes messages of this session."""
         return at(_PATH, **self._who, toolset=self._sets)
 
     def connected(self, report: Callable[[str], None]) -> Client:
-        """Return a client of the daemon, which is started when absent; raise why there is none."""
+        """Return a client of the daemon, which is started when absent; raise the reason where it cannot be."""
         if (client := self._client) is not None:
             return client
         asked = time.monotonic()
@@ -91,7 +91,7 @@ class DaemonLink:
                     raise self._failed[1]
                 answering = running_at(self._home) if self._home is not None else None
                 try:
-                    self._client = answering or self._prepared(report)
+                    self._client = answering or self._find_or_start_daemon(report)
                 except RecollectError as error:
                     self._failed = (time.monotonic(), error)
                     raise
@@ -102,7 +102,7 @@ class DaemonLink:
         tuple(self.connected(lambda _: None).stream(self.path, _PING, {}, lambda _: None))
 
     def keep_alive(self) -> None:
-        """Let the daemon know now and then that somebody is here, as long as this process lives."""
+        """Ping the daemon now and then, so that it stays as long as this process lives."""
         while True:
             time.sleep(_HERE)
             if (client := self._client) is not None:
@@ -115,7 +115,8 @@ class DaemonLink:
             if self._client is client:
                 self._client = None
 
-    def _prepared(self, report: Callable[[str], None]) -> Client:
+    def _find_or_start_daemon(self, report: Callable[[str], None]) -> Client:
+        """Return a client of the daemon that a helper process finds or starts; `report` gets its progress."""
         ended: Message = {}
 
         def said(what: Message) -> None:
@@ -199,91 +200,94 @@ class Pipe:
         self._opening: Message | None = None
 
     def serve(self, lines: Iterable[bytes]) -> None:
-        """Take messages, one a line, to their end, and give what is under way a moment to be answered."""
-        self._begin(self._prepare)
+        """Take messages, each a line, until the input ends; then wait a moment for the running calls."""
+        self._start_thread(self._prepare_link)
         for line in lines:
             if line.strip():
-                self._take(line)
+                self._take_line(line)
         end = time.monotonic() + _GRACE
         for thread in self._threads[1:]:
             thread.join(max(0.0, end - time.monotonic()))
         self._programs.end()
 
-    def _prepare(self) -> None:
+    def _prepare_link(self) -> None:
         with suppress(RecollectError, OSError):  # the first call meets it again
             self._link.prepare()
 
-    def _take(self, line: bytes) -> None:
+    def _take_line(self, line: bytes) -> None:
+        """Read a message and answer it, start its work, or cancel a running call."""
         message = read_line(line)
         if isinstance(message, Refused):
-            self._write(message.answer())
+            self._write_message(message.answer())
         elif is_answer(message):
             return  # to a request, and we make none
         elif "id" in message:
-            self._answer(message)
+            self._answer_request(message)
         elif message["method"] == "notifications/cancelled":
             call = self._calls.get(str((message.get("params") or {}).get("requestId")))
             if call is not None:
                 call.cancel()
 
-    def _answer(self, message: Message) -> None:
+    def _answer_request(self, message: Message) -> None:
+        """Answer a request: at once if the result is recorded, else in a thread."""
         method, modern = message["method"], _is_modern(message)
         if method == "initialize":
             self._opening = message
         if method == "ping" and not modern:
-            self._write({"jsonrpc": "2.0", "id": message["id"], "result": {}})
-        elif (known := self._written(message)) is not None:
-            self._write({"jsonrpc": "2.0", "id": message["id"], "result": known})
+            self._write_message({"jsonrpc": "2.0", "id": message["id"], "result": {}})
+        elif (known := self._recorded_result(message)) is not None:
+            self._write_message({"jsonrpc": "2.0", "id": message["id"], "result": known})
         else:
             call = self._calls[str(message["id"])] = _Call()
-            self._begin(lambda: self._run(message, call))
+            self._start_thread(lambda: self._run_request(message, call))
 
-    def _written(self, message: Message) -> Any:
-        """Return the result that was written down for this message, None where nothing was."""
+    def _recorded_result(self, message: Message) -> Any:
+        """Return the recorded result for this message, None where none is recorded."""
         if message["method"] not in (*OPENINGS, "tools/list") or "cursor" in message.get("params", {}):
             return None
-        return self._record.result(message["method"], self._version(message))
+        return self._record.result(message["method"], self._version_of(message))
 
-    def _version(self, message: Message) -> str:
-        """Return the protocol version of a message, its own or that of its session; empty where it is unsaid."""
+    def _version_of(self, message: Message) -> str:
+        """Return the protocol version of a message, its own or that of its session; empty where it names none."""
         asked = message if message["method"] in OPENINGS or _is_modern(message) else self._opening
         return self._record.version_of(asked or {})
 
-    def _begin(self, work: Callable[[], None]) -> None:
+    def _start_thread(self, work: Callable[[], None]) -> None:
         self._threads = [one for number, one in enumerate(self._threads) if number == 0 or one.is_alive()]
         thread = threading.Thread(target=work, daemon=True)
         self._threads.append(thread)
         thread.start()
 
-    def _run(self, message: Message, call: _Call) -> None:
+    def _run_request(self, message: Message, call: _Call) -> None:
+        """Pass a request on, and answer with its error where it fails."""
         try:
             self._pass_on(message, call)
         except (RecollectError, OSError, ValueError) as error:
             if not call.cancelled:
-                self._write(_failure(message, error))
+                self._write_message(_error_answer(message, error))
         finally:
             self._calls.pop(str(message["id"]), None)
 
     def _pass_on(self, message: Message, call: _Call) -> None:
-        """Ask the daemon, again when it is gone meanwhile, and hand on each line of its answer."""
-        headers = {KEY: os.urandom(16).hex()} | _about(message, self._version(message))
+        """Ask the daemon, again when it is lost meanwhile, and pass on each line of its answer."""
+        headers = {KEY: os.urandom(16).hex()} | _routing_headers(message, self._version_of(message))
 
         def report(what: str) -> None:
             token = (message.get("params") or {}).get("_meta", {}).get("progressToken")
             if token is not None and not call.cancelled:
                 params = {"progressToken": token, "progress": 0.0, "message": what}
-                self._write({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
+                self._write_message({"jsonrpc": "2.0", "method": "notifications/progress", "params": params})
 
-        persistently(lambda: self._ask(message, call, headers, report))
+        persistently(lambda: self._ask_once(message, call, headers, report))
 
-    def _ask(self, message: Message, call: _Call, headers: dict[str, str], report: Callable[[str], None]) -> None:
-        """Ask the daemon once and hand on each line of its answer; raise `Lost` when it is gone before the last."""
+    def _ask_once(self, message: Message, call: _Call, headers: dict[str, str], report: Callable[[str], None]) -> None:
+        """Ask the daemon once and pass on each line of its answer; raise `Lost` when it is gone before the last."""
         client: Link | None = None
         try:
             client = self._link.connected(report)
             for answer in client.stream(self._link.path, message, headers, call.started):
                 if not call.cancelled:
-                    self._write(answer if "method" in answer else answer | {"id": message["id"]})
+                    self._write_message(answer if "method" in answer else answer | {"id": message["id"]})
                 if "method" not in answer:
                     return
             raise DaemonGone("The answer broke off.")
@@ -295,7 +299,8 @@ class Pipe:
             self._link.drop(client)
             raise
 
-    def _write(self, message: Message) -> None:
+    def _write_message(self, message: Message) -> None:
+        """Write a message to the client, or end this process where the client is gone."""
         with self._writing:
             try:
                 self._out.write(json.dumps(message).encode() + b"\n")
@@ -306,9 +311,9 @@ class Pipe:
 
 
 def serve(given: dict[str, str], home: Path, sets: Sequence[str], *, remote: bool = False) -> None:
-    """Be the pipe between standard input and output and the daemon of these settings, until the input ends.
+    """Pass messages between the client on standard input and output and the daemon, until the input ends.
 
-    A `remote` one is the server of a team, of which the environment tells.
+    With `remote` the server of a team, which the environment names, takes the daemon's place.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     programs = OwnPrograms()
@@ -318,8 +323,8 @@ def serve(given: dict[str, str], home: Path, sets: Sequence[str], *, remote: boo
     pipe.serve(sys.stdin.buffer)
 
 
-def _about(message: Message, version: str) -> dict[str, str]:
-    """Return the headers that say what a message says too: its protocol version, its method, and the tool it names."""
+def _routing_headers(message: Message, version: str) -> dict[str, str]:
+    """Return the headers that repeat parts of the message: its protocol version, its method, and the tool it names."""
     name = message.get("params", {}).get("name")
     headers = {"MCP-Protocol-Version": version} if version else {}
     if _is_modern(message):
@@ -330,12 +335,12 @@ def _about(message: Message, version: str) -> dict[str, str]:
 
 
 def _is_modern(message: Message) -> bool:
-    """Return whether a request says its protocol version itself."""
+    """Return whether a request names its protocol version itself."""
     return META_VERSION in message.get("params", {}).get("_meta", {})
 
 
-def _failure(message: Message, error: Exception) -> Message:
-    """Return the answer to a message that did not reach the daemon: for a call of a tool, one that a model can read."""
+def _error_answer(message: Message, error: Exception) -> Message:
+    """Return the answer to a message that did not reach the daemon: for a tool call, text that a model can read."""
     head = {"jsonrpc": "2.0", "id": message["id"]}
     if message["method"] != "tools/call":
         return head | {"error": {"code": _INTERNAL, "message": str(error)}}

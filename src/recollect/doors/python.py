@@ -84,11 +84,12 @@ class StoreConnection(Connection):
         if app is not None:
             app.close()
 
-    def _run(self, verb: Verb, fields: dict[str, Any]) -> Any:
+    def _run_verb(self, verb: Verb, fields: dict[str, Any]) -> Any:
+        """Run a verb in this process; every error is raised as the other doors raise it."""
         from recollect.doors.handlers import perform
         from recollect.doors.http.messages import to_recollect_error
 
-        with self._using() as app:
+        with self._open_store() as app:
             try:
                 return perform(app, verb.name, fields, self._caller)
             except RecollectError:
@@ -97,7 +98,8 @@ class StoreConnection(Connection):
                 raise to_recollect_error(error, "this process") from error
 
     @contextmanager
-    def _using(self) -> Iterator[App]:
+    def _open_store(self) -> Iterator[App]:
+        """Yield the open store, which is opened first if need be; count the call as running until the block ends."""
         if self._process != os.getpid():
             raise InvalidInput("memory", "This memory was opened before a fork: Open another one in each process")
         from recollect.wiring import open_app

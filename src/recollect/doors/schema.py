@@ -21,15 +21,15 @@ def input_schema(
     only: Mapping[str, Sequence[str]] | None = None,
     unlisted: Sequence[str] = (),
 ) -> Schema:
-    """Return the schema of these fields of `request`, in that order; a name that is marked with `*` is described.
+    """Return the schema of these fields of `request`, in that order; a name that ends with `*` gets its description.
 
-    `only` narrows the choices of a field; those of `unlisted` fields, which the request checks, are left out.
+    `only` narrows the choices of a field. `unlisted` fields, whose choices the request checks, list none.
     """
     whole = request.model_json_schema()
     kinds = whole.get("$defs", {})
     properties: dict[str, Schema] = {}
     for name, _, _ in (name.partition("*") for name in names):
-        properties[name] = _flat(whole["properties"][name], kinds)
+        properties[name] = _flat_schema(whole["properties"][name], kinds)
         if name in (only or {}):
             properties[name]["enum"] = [str(choice) for choice in (only or {})[name]]
         if name in unlisted:
@@ -43,9 +43,9 @@ def input_schema(
 
 
 def answer_schema(several: Sequence[Schema], names: Sequence[str]) -> Schema:
-    """Return a schema that fits each of several objects: the types of these properties, and those that all require."""
+    """Return a schema that fits each of several objects: the types of the properties, and which all of them require."""
     known = {
-        name: _types(schema, whole.get("$defs", {}))
+        name: _types_only(schema, whole.get("$defs", {}))
         for whole in several
         for name, schema in whole["properties"].items()
     }
@@ -66,24 +66,26 @@ def default_of(field: FieldInfo) -> str:
     return f" (default {value:g})" if isinstance(value, float) else f" (default {value})"
 
 
-def _resolved(schema: Schema, kinds: Schema) -> Schema:
+def _resolve(schema: Schema, kinds: Schema) -> Schema:
+    """Return the schema behind a reference, and of alternatives the first that is not null."""
     if "anyOf" in schema:
         schema = next(branch for branch in schema["anyOf"] if branch.get("type") != "null")
-    return _resolved(kinds[schema["$ref"].rpartition("/")[2]], kinds) if "$ref" in schema else schema
+    return _resolve(kinds[schema["$ref"].rpartition("/")[2]], kinds) if "$ref" in schema else schema
 
 
-def _types(schema: Schema, kinds: Schema) -> Schema:
-    schema = _resolved(schema, kinds)
-    return {"type": schema["type"]} | ({"items": _types(schema["items"], kinds)} if "items" in schema else {})
+def _types_only(schema: Schema, kinds: Schema) -> Schema:
+    schema = _resolve(schema, kinds)
+    return {"type": schema["type"]} | ({"items": _types_only(schema["items"], kinds)} if "items" in schema else {})
 
 
-def _flat(schema: Schema, kinds: Schema) -> Schema:
-    schema = _resolved(schema, kinds)
+def _flat_schema(schema: Schema, kinds: Schema) -> Schema:
+    """Return the schema with only type, choices, items and bounds that matter."""
+    schema = _resolve(schema, kinds)
     flat: Schema = {"type": schema["type"]}
     if "enum" in schema:
         flat["enum"] = list(schema["enum"])
     if "items" in schema:
-        flat["items"] = _flat(schema["items"], kinds)
+        flat["items"] = _flat_schema(schema["items"], kinds)
     for theirs, ours in _BOUNDS.items():
         bound = schema.get(theirs, schema.get(ours))
         if bound is not None and abs(bound) < _HUGE:

@@ -13,12 +13,12 @@ from recollect.prompt.neutral import neutral_json
 
 def public_json(kind: Any, answer: Any) -> dict[str, Any]:
     """Return an answer of this type (an operation's `answer`) as the JSON object that every door shows."""
-    body = _adapter(kind).dump_python(answer, mode="json", by_alias=True)
+    body = _type_adapter(kind).dump_python(answer, mode="json", by_alias=True)
     return {get_args(kind)[0].plural: body} if isinstance(body, list) else dict(body)
 
 
 def agent_json(kind: Any, answer: Any) -> dict[str, Any]:
-    """Return an answer as agents get it: its JSON object without anything that they could take for more than data.
+    """Return an answer as JSON for agents, with nothing in it that they could take for more than data.
 
     Memories in a prompt are neutral already, within a fence that must stay whole.
     """
@@ -28,7 +28,7 @@ def agent_json(kind: Any, answer: Any) -> dict[str, Any]:
 
 def public_schema(kind: Any) -> dict[str, Any]:
     """Return the JSON schema of the object that doors show for an answer of this type."""
-    body = _adapter(kind).json_schema(mode="serialization")
+    body = _type_adapter(kind).json_schema(mode="serialization")
     kinds = body.pop("$defs", {})
     if "$ref" in body:
         body = kinds[body["$ref"].rpartition("/")[2]]
@@ -40,14 +40,14 @@ def public_schema(kind: Any) -> dict[str, Any]:
 
 def wire_json(kind: Any, answer: Any) -> Any:
     """Return an answer as JSON with every field, for a client that builds it again."""
-    return _adapter(kind).dump_python(answer, mode="json", round_trip=True)
+    return _type_adapter(kind).dump_python(answer, mode="json", round_trip=True)
 
 
 def wire_bytes(kind: Any, answer: Any) -> bytes:
     """Return the JSON of `wire_json` as text in UTF-8."""
-    return _adapter(kind).dump_json(answer, round_trip=True)
+    return _type_adapter(kind).dump_json(answer, round_trip=True)
 
 
 @cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
+def _type_adapter(kind: Any) -> TypeAdapter[Any]:
     return TypeAdapter(kind)

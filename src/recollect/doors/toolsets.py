@@ -54,12 +54,12 @@ class Tool:
 
     @property
     def operation(self) -> Verb:
-        """Return the row of the table that it projects."""
+        """Return the verb of the table that the tool runs."""
         return BY_NAME[self.name]
 
     @cached_property
     def schema(self) -> Schema:
-        """Return what its arguments must look like."""
+        """Return the schema of the tool's arguments."""
         return input_schema(self.operation.request, self.fields.split(), self.only, self.unlisted.split())
 
 
@@ -191,25 +191,25 @@ def run(app: App, name: str, arguments: dict[str, Any], caller: Caller, request_
         raise InvalidInput("name", f"Unknown tool: `{name}`. Allowed: {known}")
     tool = TOOLS[name]
     ours = taken(name, arguments, tool.schema["properties"], tool.operation.request.model_fields)
-    answer = _answer(tool, perform(app, name, parse(tool, ours.given), caller.saying(SaidBy.ASSISTANT), request_id))
-    return memory_tool.noted(answer, ours.note)
+    answer = _to_answer(tool, perform(app, name, parse(tool, ours.given), caller.saying(SaidBy.ASSISTANT), request_id))
+    return memory_tool.with_note(answer, ours.note)
 
 
 def parse(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the request's fields without those that say nothing; in an update a blank one is an empty one."""
+    """Return the request's fields without empty arguments; in an update an empty argument empties its field."""
     properties, required = tool.schema["properties"], tool.schema.get("required", ())
     given = {
         name: value
         for name, value in arguments.items()
-        if name in required or memory_tool.blank(value) or not says_nothing(value)
+        if name in required or memory_tool.is_blank(value) or not says_nothing(value)
     }
     given = {name: value for name, value in given.items() if value is not None}
-    if missing := next((name for name in required if memory_tool.blank(given.get(name))), None):
+    if missing := next((name for name in required if memory_tool.is_blank(given.get(name))), None):
         raise InvalidInput(missing, f"Missing {missing}: `{tool.name}` requires `{missing}`")
     if tool.operation.request is Update:
         fields = {name: _new_value(value, properties[name]["type"]) for name, value in given.items()}
     else:
-        fields = {name: value for name, value in given.items() if not memory_tool.blank(value)}
+        fields = {name: value for name, value in given.items() if not memory_tool.is_blank(value)}
     kind = str(fields.get("type") or "").strip().lower()
     if kind and tool.only.get("type") is _OBSERVED and kind not in _OBSERVED:
         raise InvalidInput("type", f"Invalid type: {one_of(_OBSERVED)}")
@@ -217,13 +217,13 @@ def parse(tool: Tool, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _new_value(value: Any, kind: str) -> Any:
-    """Return a value of an update, where a blank text removes what is stored."""
+    """Return the value for an update, where a blank text empties the field."""
     empty: dict[str, Any] = {"string": "", "array": []}
-    return empty.get(kind) if memory_tool.blank(value) else value
+    return empty.get(kind) if memory_tool.is_blank(value) else value
 
 
-def _answer(tool: Tool, result: Any) -> ToolAnswer:
-    """Return a message for what was written, and compact JSON for what was read."""
+def _to_answer(tool: Tool, result: Any) -> ToolAnswer:
+    """Return a message for a write, and compact JSON for a read."""
     if isinstance(result, Listed):
         result = replace(result, after=None)  # tools page by `offset`
     body = agent_json(tool.operation.answer, result)
@@ -231,14 +231,14 @@ def _answer(tool: Tool, result: Any) -> ToolAnswer:
         case Prompt():
             return ToolAnswer((result.text or "Nothing relevant is remembered.",), body)
         case Recalled(index=None):
-            return memory_tool.recalled(result)
+            return memory_tool.recall_answer(result)
         case Recalled():  # its budget holds for the object
             return ToolAnswer((printed(body), memory_tool.DATA), body)
         case Outcome():
-            return memory_tool.written(result, "`supersedes`" if "supersedes" in tool.fields else "")
+            return memory_tool.write_answer(result, "`supersedes`" if "supersedes" in tool.fields else "")
         case Purged() | Summarized():
             return ToolAnswer((result.message,), body)
         case Stats():
             return ToolAnswer((printed(body),), body)
         case _:
-            return memory_tool.data(printed(body), body)
+            return memory_tool.data_answer(printed(body), body)

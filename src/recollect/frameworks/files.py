@@ -44,7 +44,7 @@ class File(FileInfo):
 
     @property
     def lines(self) -> int:
-        """Return its number of lines; a newline at the end begins no further line."""
+        """Return the number of lines; a newline at the end begins no further line."""
         return len(lines_of(self.text))
 
 
@@ -57,40 +57,40 @@ class Files:
 
     def list(self, folder: str = "/") -> tuple[FileInfo, ...]:
         """Return the files in a folder and in all folders below it, by their paths; raise `NotFound` without any."""
-        found = [_info(memory) for memory in self._below(checked(folder))]
+        found = [_info_of(memory) for memory in self._files_below(checked(folder))]
         if not found and folder != "/":
             raise NotFound(f"There is no folder {folder}.")
         return tuple(sorted(found, key=lambda memory: memory.path))
 
     def view(self, path: str, *, version: str = "") -> File:
         """Return a file, or an earlier `version` of it; raise `NotFound` where there is none."""
-        memory = self._existing(path)
+        memory = self._require_memory(path)
         if not version:
-            return _file(memory, path)
+            return _to_file(memory, path)
         earlier: Memory | None = None
         if version in self.versions(path):
             earlier = self._memory.get_memory(version)
         if earlier is None:
             raise NotFound(f"The file {path} has no version {version}.")
-        return _file(earlier, path)
+        return _to_file(earlier, path)
 
     def versions(self, path: str) -> tuple[str, ...]:
         """Return the ids of a file's earlier texts, oldest first."""
-        whole = self._memory.get_memory(self._existing(path).id)
+        whole = self._memory.get_memory(self._require_memory(path).id)
         return tuple(str(memory_id) for memory_id in whole.merged_from)
 
     def create(self, path: str, text: str) -> File:
-        """Write a new file; raise `Conflict` where something has that path, `SecretFound` when the gate refuses."""
+        """Write a new file; raise `Conflict` where the path is in use, `SecretFound` when the gate refuses the text."""
         self._check_free(checked(path))
-        return self._write(path, text, NO_MEMORY)
+        return self._write_file(path, text, NO_MEMORY)
 
     def write(self, path: str, text: str, *, if_hash: str) -> File:
-        """Replace the text with this hash; raise `Conflict` where the file has another hash by now."""
-        self._existing(path)
-        return self._write(path, text, if_hash)
+        """Replace the text with this hash; raise `Conflict` where the file has another hash now."""
+        self._require_memory(path)
+        return self._write_file(path, text, if_hash)
 
     def replace(self, path: str, old: str, new: str) -> File:
-        """Put `new` in the place of `old`, which has to be there exactly once."""
+        """Replace `old` by `new`; raise `InvalidInput` unless `old` is there exactly once."""
 
         def replaced(text: str) -> str:
             lines = lines_with(text, old)
@@ -101,10 +101,10 @@ class Files:
                 )
             return text.replace(old, new)
 
-        return self._edit(path, replaced)
+        return self._edit_file(path, replaced)
 
     def insert(self, path: str, line: int, text: str) -> File:
-        """Insert a text behind the line of that number, 0 for the beginning; the file then ends with its last line."""
+        """Insert a text after the line with this number, 0 for the beginning; the file then ends with its last line."""
 
         def inserted(whole: str) -> str:
             lines = lines_of(whole)
@@ -113,43 +113,44 @@ class Files:
             lines.insert(line, text.rstrip("\n"))
             return "".join(f"{line}\n" for line in lines)
 
-        return self._edit(path, inserted)
+        return self._edit_file(path, inserted)
 
     def delete(self, path: str) -> int:
-        """Delete a file, or all files of a folder, for good with their versions; return how many."""
+        """Delete a file, or all files of a folder, with their versions; return the number of files."""
         if checked(path) == "/":
             raise InvalidInput("path", "Invalid path: The root cannot be deleted")
-        found = self._at(path)
+        found = self._require_any(path)
         for memory in found:
             self._memory.forget(memory.id, scope=self._scope)
         return len(found)
 
     def rename(self, path: str, to: str) -> int:
-        """Give a file or a folder another path, at which there must be nothing yet; return how many files moved.
+        """Give a file or a folder another path that is not in use; return the number of files moved.
 
         Each file moves at once and keeps its versions; a reader may see a folder that is half moved.
         """
         if checked(path) == "/" or f"{checked(to)}/".startswith(f"{path}/"):
             raise InvalidInput("to", f"Invalid to: {path} cannot be moved to {to}")
-        found = self._at(path)
+        found = self._require_any(path)
         self._check_free(to)
         moves = [(memory, checked(to + (memory.key or "").removeprefix(path))) for memory in found]
         for memory, key in moves:
             self._memory.update_memory(memory.id, key=key)
         return len(found)
 
-    def _edit(self, path: str, change: Callable[[str], str]) -> File:
-        """Change a file, again where somebody else has changed it meanwhile."""
+    def _edit_file(self, path: str, change: Callable[[str], str]) -> File:
+        """Change a file, and try again where somebody else has changed it meanwhile."""
         for attempt in range(_ATTEMPTS):
-            memory = self._existing(path)
+            memory = self._require_memory(path)
             try:
-                return self._write(path, change(memory.content), memory.content_hash)
+                return self._write_file(path, change(memory.content), memory.content_hash)
             except Conflict:
                 if attempt + 1 == _ATTEMPTS:
                     raise
         raise AssertionError("the last attempt returns or raises")
 
-    def _write(self, path: str, text: str, if_hash: str) -> File:
+    def _write_file(self, path: str, text: str, if_hash: str) -> File:
+        """Store the text of a file if it still has this hash; raise for an empty or too large text."""
         if not text.strip():
             raise InvalidInput("text", f"Invalid text: {path} must hold some text; a file of none can only be deleted")
         size = len(text.encode("utf-8", "surrogatepass"))
@@ -158,16 +159,16 @@ class Files:
         self._memory.remember(text, key=path, if_hash=if_hash, scope=self._scope)
         return self.view(path)
 
-    def _existing(self, path: str) -> Memory:
-        found = self._exactly(checked(path))
+    def _require_memory(self, path: str) -> Memory:
+        found = self._find_memory(checked(path))
         if found is None:
             raise NotFound(f"There is no file {path}.")
         return found
 
-    def _at(self, path: str) -> tuple[Memory, ...]:
-        """Return the file of a path, or all files of that folder; raise `NotFound` without any."""
-        file = self._exactly(path)
-        found = (file,) if file is not None else tuple(self._below(path))
+    def _require_any(self, path: str) -> tuple[Memory, ...]:
+        """Return the file at a path, or all files of that folder; raise `NotFound` without any."""
+        file = self._find_memory(path)
+        found = (file,) if file is not None else tuple(self._files_below(path))
         if not found:
             raise NotFound(f"There is no file or folder {path}.")
         return found
@@ -175,29 +176,29 @@ class Files:
     def _check_free(self, path: str) -> None:
         """Raise `Conflict` where a path is taken by a file or a folder, or leads through a file."""
         above = [path[:at] for at in range(1, len(path)) if path[at] == "/"]
-        if path == "/" or self._exactly(path) is not None or next(self._below(path), None) is not None:
+        if path == "/" or self._find_memory(path) is not None or next(self._files_below(path), None) is not None:
             raise Conflict(f"{path} exists already. Nothing was written.")
-        if through := next((parent for parent in above if self._exactly(parent) is not None), ""):
+        if through := next((parent for parent in above if self._find_memory(parent) is not None), ""):
             raise Conflict(f"{through} is a file, not a folder. Nothing was written.")
 
-    def _exactly(self, path: str) -> Memory | None:
-        return next(iter(self._page(path, 1)), None)
+    def _find_memory(self, path: str) -> Memory | None:
+        return next(iter(self._first_memories(path, 1)), None)
 
-    def _below(self, folder: str) -> Iterator[Memory]:
+    def _files_below(self, folder: str) -> Iterator[Memory]:
         """Yield all files below a folder."""
         prefix = folder if folder == "/" else f"{folder}/"
         after = None
         while True:
-            page = self._listed(prefix, MAX_LIMIT, after)
+            page = self._list_page(prefix, MAX_LIMIT, after)
             yield from page.memories
             if (after := page.after) is None:
                 return
 
-    def _page(self, key: str, limit: int) -> tuple[Memory, ...]:
+    def _first_memories(self, key: str, limit: int) -> tuple[Memory, ...]:
         """Return the first memories with that key, or below it."""
-        return self._listed(key, limit).memories
+        return self._list_page(key, limit).memories
 
-    def _listed(self, key: str, limit: int, after: str | None = None) -> Listed:
+    def _list_page(self, key: str, limit: int, after: str | None = None) -> Listed:
         """Return a page of the memories with that key, or below it; a replaced file is listed too."""
         return self._memory.list_memories(
             key=key, scope=self._scope, superseded=True, order=Order.OLDEST, limit=limit, after=after
@@ -205,7 +206,7 @@ class Files:
 
 
 def checked(path: str) -> str:
-    """Return a path that may name a file or a folder; raise `InvalidInput` for any other."""
+    """Return a valid path of a file or folder; raise `InvalidInput` for any other."""
     names = path.split("/")[1:]
     if not _PLACE.fullmatch(path) or {".", ".."} & set(names) or any(name != name.strip() for name in names):
         raise InvalidInput(
@@ -233,7 +234,7 @@ def lines_with(text: str, part: str) -> list[int]:
     return found
 
 
-def _info(memory: Memory) -> FileInfo:
+def _info_of(memory: Memory) -> FileInfo:
     return FileInfo(
         path=memory.key or "",
         hash=memory.content_hash,
@@ -243,5 +244,5 @@ def _info(memory: Memory) -> FileInfo:
     )
 
 
-def _file(memory: Memory, path: str) -> File:
-    return File(**asdict(_info(memory)) | {"path": path}, id=str(memory.id), text=memory.content)
+def _to_file(memory: Memory, path: str) -> File:
+    return File(**asdict(_info_of(memory)) | {"path": path}, id=str(memory.id), text=memory.content)

@@ -74,47 +74,49 @@ class RecollectStore(BaseStore):
         self._memory = memory
         self._scope = scope
         self._min_score = min_score
-        self._root = f"{_escaped(name)}/"
+        self._root = f"{_escape(name)}/"
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Run operations and return their results in the order given; reads see what was there before the writes.
+        """Run operations and return their results in the order of the operations; reads come before all writes.
 
-        Of several writes to one item the last one takes effect.
+        Of several writes to an item the last takes effect.
         """
         asked = list(ops)
         for op in asked:
             validate_op_namespace(op)
         puts = {(op.namespace, op.key): op for op in asked if isinstance(op, PutOp)}
-        texts = {place: _text(op.value) for place, op in puts.items() if op.value is not None}
-        results = [self._read(op) for op in asked]
+        texts = {place: _to_text(op.value) for place, op in puts.items() if op.value is not None}
+        results = [self._read_result(op) for op in asked]
         for place, op in puts.items():
-            self._put(op, texts.get(place))
+            self._put_item(op, texts.get(place))
         return results
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
-        """Do the same in a thread, so that the event loop goes on."""
+        """Run `batch` in a thread, so that the event loop goes on."""
         return await run_sync(self.batch, list(ops))
 
-    def _read(self, op: Op) -> Result:
+    def _read_result(self, op: Op) -> Result:
+        """Return the result of an operation that reads, None for a put."""
         if isinstance(op, GetOp):
-            return self._get(op)
+            return self._get_item(op)
         if isinstance(op, SearchOp):
-            return cast(Result, self._search(op))
+            return cast(Result, self._search_items(op))
         if isinstance(op, ListNamespacesOp):
-            return cast(Result, self._namespaces(op))
+            return cast(Result, self._list_namespaces(op))
         return None
 
-    def _get(self, op: GetOp) -> Item | None:
-        found = self._page(self._key(op.namespace, op.key), 1)
+    def _get_item(self, op: GetOp) -> Item | None:
+        found = self._first_memories(self._key_of(op.namespace, op.key), 1)
         if not found:
             return None
-        self._refresh(found, wanted=op.refresh_ttl)
-        return Item(**self._fields(found[0]))
+        self._refresh_expiry(found, wanted=op.refresh_ttl)
+        return Item(**self._item_fields(found[0]))
 
-    def _put(self, op: PutOp, text: str | None) -> None:
-        key = self._key(op.namespace, op.key)
+    def _put_item(self, op: PutOp, text: str | None) -> None:
+        """Store the text of an item, or delete the item where the text is None."""
+        key = self._key_of(op.namespace, op.key)
         if text is None:
-            for item in self._page(key, 1):
+            for item in self._first_memories(key, 1):
                 self._memory.forget(item.id, scope=self._scope)
             return
         self._memory.remember(
@@ -126,26 +128,28 @@ class RecollectStore(BaseStore):
             ttl_days=None if op.ttl is None else op.ttl / _MINUTES,
         )
 
-    def _search(self, op: SearchOp) -> list[SearchItem]:
-        """Return the items that answer a query, best first; without a query all items, in the order of their first put.
+    def _search_items(self, op: SearchOp) -> list[SearchItem]:
+        """Return the items that answer a query, best first; without a query all items in the order of their first put.
 
         Neither reads nor later writes change that order, so that pages stay as they are.
         """
-        prefix = self._prefix(op.namespace_prefix)
+        prefix = self._prefix_of(op.namespace_prefix)
         _check_page(op.limit, op.offset)
         last = op.offset + op.limit
         if op.query:
-            page = self._relevant(op, prefix, last)[op.offset : last]
+            page = self._relevant_items(op, prefix, last)[op.offset : last]
         else:
             kept = (
-                memory for memory in self._below(prefix, MAX_LIMIT if op.filter else last) if _passes(memory, op.filter)
+                memory
+                for memory in self._items_below(prefix, MAX_LIMIT if op.filter else last)
+                if _passes_filter(memory, op.filter)
             )
             page = [(memory, None) for memory in islice(kept, op.offset, last)]
-        self._refresh([memory for memory, _ in page], wanted=op.refresh_ttl)
-        return [SearchItem(**self._fields(memory), score=score) for memory, score in page]
+        self._refresh_expiry([memory for memory, _ in page], wanted=op.refresh_ttl)
+        return [SearchItem(**self._item_fields(memory), score=score) for memory, score in page]
 
-    def _relevant(self, op: SearchOp, prefix: str, last: int) -> list[tuple[Memory, float | None]]:
-        """Return the items that answer the query and pass the filter, best first."""
+    def _relevant_items(self, op: SearchOp, prefix: str, last: int) -> list[tuple[Memory, float | None]]:
+        """Return the items that answer the query and pass the filter, best first, each with its score."""
         asked: dict[str, Any] = {
             "key": prefix,
             "scope": self._scope,
@@ -160,62 +164,65 @@ class RecollectStore(BaseStore):
         if len(hits) == MAX_LIMIT and (op.filter or last > MAX_LIMIT):  # there may be more than one answer holds
             index = self._memory.recall(query, limit=1, max_tokens=MAX_TOKENS, **asked).index
             scores = {line.id: line.match for line in index.lines} if index else scores
-            known = {memory.id: memory for memory in self._below(prefix)}
+            known = {memory.id: memory for memory in self._items_below(prefix)}
         ranked = [(known[number], score) for number, score in scores.items() if number in known]
         return [
-            (memory, score) for memory, score in ranked if _UNSEARCHED not in memory.tags and _passes(memory, op.filter)
+            (memory, score)
+            for memory, score in ranked
+            if _UNSEARCHED not in memory.tags and _passes_filter(memory, op.filter)
         ]
 
-    def _namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+    def _list_namespaces(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
+        """Return a page of the sorted namespaces that match the conditions, cut to the depth that is asked for."""
         _check_page(op.limit, op.offset)
-        known = {self._place(memory)[0] for memory in self._below(self._root)}
+        known = {self._place_of(memory)[0] for memory in self._items_below(self._root)}
         kept = {
             namespace
             for namespace in known
-            if all(_matches(condition, namespace) for condition in op.match_conditions or ())
+            if all(_matches_condition(condition, namespace) for condition in op.match_conditions or ())
         }
         cut = sorted({namespace[: op.max_depth] for namespace in kept} if op.max_depth is not None else kept)
         return cut[op.offset : op.offset + op.limit]
 
-    def _refresh(self, found: Iterable[Memory], *, wanted: bool) -> None:
+    def _refresh_expiry(self, found: Iterable[Memory], *, wanted: bool) -> None:
         """Start the expiry times of items anew."""
         for memory in found if wanted else ():
             if memory.ttl_days is not None:
                 self._memory.update_memory(memory.id, ttl_days=memory.ttl_days)
 
-    def _below(self, prefix: str, at_once: int = MAX_LIMIT) -> Iterator[Memory]:
-        """Yield all items below a prefix, in the order in which they were first put; `at_once` are read at once."""
+    def _items_below(self, prefix: str, at_once: int = MAX_LIMIT) -> Iterator[Memory]:
+        """Yield all items below a prefix in the order of their first put; `at_once` items are read together."""
         after = None
         while True:
-            page = self._listed(prefix, min(max(at_once, 1), MAX_LIMIT), after)
+            page = self._list_page(prefix, min(max(at_once, 1), MAX_LIMIT), after)
             yield from page.memories
             if (after := page.after) is None:
                 return
 
-    def _page(self, key: str, limit: int) -> tuple[Memory, ...]:
-        return self._listed(key, limit).memories
+    def _first_memories(self, key: str, limit: int) -> tuple[Memory, ...]:
+        return self._list_page(key, limit).memories
 
-    def _listed(self, key: str, limit: int, after: str | None = None) -> Listed:
+    def _list_page(self, key: str, limit: int, after: str | None = None) -> Listed:
         return self._memory.list_memories(
             key=key, scope=self._scope, superseded=True, order=Order.OLDEST, limit=limit, after=after
         )
 
-    def _prefix(self, namespace: tuple[str, ...]) -> str:
-        return self._root + "".join(f"{_escaped(label)}/" for label in namespace)
+    def _prefix_of(self, namespace: tuple[str, ...]) -> str:
+        return self._root + "".join(f"{_escape(label)}/" for label in namespace)
 
-    def _key(self, namespace: tuple[str, ...], key: str) -> str:
-        return self._prefix(namespace) + _escaped(key)
+    def _key_of(self, namespace: tuple[str, ...], key: str) -> str:
+        return self._prefix_of(namespace) + _escape(key)
 
-    def _place(self, memory: Memory) -> tuple[tuple[str, ...], str]:
+    def _place_of(self, memory: Memory) -> tuple[tuple[str, ...], str]:
         """Return the namespace and the key of an item."""
         *labels, key = (memory.key or "").removeprefix(self._root).split("/")
         return tuple(map(unquote, labels)), "" if key == _EMPTY else unquote(key)
 
-    def _fields(self, memory: Memory) -> dict[str, Any]:
-        namespace, key = self._place(memory)
+    def _item_fields(self, memory: Memory) -> dict[str, Any]:
+        namespace, key = self._place_of(memory)
         changed = max(memory.created_at, memory.observed_at or memory.updated_at)  # a read that refreshes is no change
         dates = {"created_at": memory.created_at, "updated_at": changed}
-        return {"namespace": namespace, "key": key, "value": _value(memory.content)} | dates
+        return {"namespace": namespace, "key": key, "value": _to_value(memory.content)} | dates
 
 
 def _check_page(limit: int, offset: int) -> None:
@@ -224,20 +231,21 @@ def _check_page(limit: int, offset: int) -> None:
             raise InvalidInput(name, f"Invalid {name}: Must be a whole number from 0")
 
 
-def _escaped(name: str) -> str:
-    """Return a label or a key as a part of a key: without `/`, spaces and line breaks, which `unquote` brings back."""
+def _escape(name: str) -> str:
+    """Return a label or key as a part of a key: without `/`, spaces and line breaks, which `unquote` brings back."""
     return _RESERVED.sub(lambda found: quote(found[0], safe=""), name) or _EMPTY
 
 
-def _text(value: Mapping[str, Any]) -> str:
+def _to_text(value: Mapping[str, Any]) -> str:
+    """Return the value of an item as JSON; raise `InvalidInput` where JSON cannot hold it."""
     try:
         return json.dumps(dict(value), ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise InvalidInput("value", f"Invalid value: Must be a mapping of what JSON can hold: {error}") from None
 
 
-def _value(text: str) -> dict[str, Any]:
-    """Return the value of an item; a text that somebody wrote over it by another door is its `text`."""
+def _to_value(text: str) -> dict[str, Any]:
+    """Return the value of an item; a text that another door wrote over it becomes its `text`."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError):
@@ -245,24 +253,25 @@ def _value(text: str) -> dict[str, Any]:
     return value if isinstance(value, dict) else {"text": text}
 
 
-def _passes(memory: Memory, wanted: Mapping[str, Any] | None) -> bool:
-    value = _value(memory.content) if wanted else {}
-    return all(_equals(value.get(name), expected) for name, expected in (wanted or {}).items())
+def _passes_filter(memory: Memory, wanted: Mapping[str, Any] | None) -> bool:
+    value = _to_value(memory.content) if wanted else {}
+    return all(_fits(value.get(name), expected) for name, expected in (wanted or {}).items())
 
 
-def _equals(value: Any, wanted: Any) -> bool:
-    """Say whether a value is as a filter wants it: equal, part by part, or by what its operators say."""
+def _fits(value: Any, wanted: Any) -> bool:
+    """Return whether a value fits a filter: equal, equal part by part, or by the filter's operators."""
     if isinstance(wanted, Mapping):
         if any(name.startswith("$") for name in wanted):
-            return all(_compares(value, name, operator) for name, operator in wanted.items())
-        return isinstance(value, dict) and all(_equals(value.get(name), expected) for name, expected in wanted.items())
+            return all(_fits_operator(value, name, operator) for name, operator in wanted.items())
+        return isinstance(value, dict) and all(_fits(value.get(name), expected) for name, expected in wanted.items())
     if isinstance(wanted, list | tuple):
         same = isinstance(value, list) and len(value) == len(wanted)
-        return same and all(_equals(element, other) for element, other in zip(value, wanted, strict=True))
+        return same and all(_fits(element, other) for element, other in zip(value, wanted, strict=True))
     return bool(value == wanted)
 
 
-def _compares(value: Any, operator: str, wanted: Any) -> bool:
+def _fits_operator(value: Any, operator: str, wanted: Any) -> bool:
+    """Return whether a value fits an operator of a filter; raise `InvalidInput` for an unknown operator."""
     if operator not in _OPERATORS:
         names = ", ".join(f"`{name}`" for name in _OPERATORS)
         raise InvalidInput("filter", f"Invalid filter: Unknown operator `{operator}`. Must be one of {names}")
@@ -272,8 +281,8 @@ def _compares(value: Any, operator: str, wanted: Any) -> bool:
         return False
 
 
-def _matches(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:
-    """Say whether a namespace begins or ends as a condition says, in which `*` stands for any label."""
+def _matches_condition(condition: MatchCondition, namespace: tuple[str, ...]) -> bool:
+    """Return whether a namespace begins or ends with the labels of a condition; `*` stands for any label."""
     path = condition.path
     if len(namespace) < len(path):
         return False

@@ -16,7 +16,7 @@ from file_transfer import contents
 from recollect import Settings
 from recollect.doors.agents import files, json_text
 from recollect.doors.agents.agents import Level, agents
-from recollect.doors.agents.hooks import found_hooks, hook_commands, program_of, with_hooks, without_hooks
+from recollect.doors.agents.hooks import found_hooks, hook_commands, recollect_program_in, with_hooks, without_hooks
 from recollect.doors.agents.registrations import checks
 
 Typed = Callable[..., Any]
@@ -155,7 +155,7 @@ def test_the_command_works_from_a_shell(typing: Typed, home: Path, name: str) ->
     [text] = [content.decode() for path, content in contents(home).items() if Path(path).name == file]
     for commands in found_hooks(text).values():
         [command] = commands
-        assert program_of(command) == PROGRAM
+        assert recollect_program_in(command) == PROGRAM
         assert shlex.split(command)[:4] == [
             "env",
             "RECOLLECT_DAEMON=0",
@@ -184,7 +184,7 @@ def test_the_command_works_from_a_shell(typing: Typed, home: Path, name: str) ->
 )
 def test_a_command_of_ours_is_known_by_its_program(command: object, program: str) -> None:
     """What starts `recollect` with `hook` is ours; anything else is somebody's own."""
-    assert program_of(command) == program
+    assert recollect_program_in(command) == program
 
 
 @pytest.mark.parametrize(

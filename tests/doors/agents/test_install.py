@@ -257,14 +257,14 @@ def test_links_lead_nowhere_else(typing: Typed, home: Path, checkout: Path, tmp_
 def test_what_cannot_be_written_changes_nothing(typing: Typed, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """When the second file is refused, the first one is as it was, and no backup or temporary file is left."""
     (home / ".claude.json").write_text('{"theme": "dark"}')
-    before, replace = contents(home), files._replace
+    before, replace = contents(home), files._replace_file
 
     def refusing(file: Path, *rest: Any, **more: Any) -> None:
         if file.name == "CLAUDE.md":
             raise PermissionError(13, "Permission denied")
         replace(file, *rest, **more)
 
-    monkeypatch.setattr(files, "_replace", refusing)
+    monkeypatch.setattr(files, "_replace_file", refusing)
     ended = typing("install", "claude-code", "--yes")
     assert ended.code == RecollectError.exit_code
     assert "CLAUDE.md cannot be written: Permission denied." in ended.err

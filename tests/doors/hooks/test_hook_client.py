@@ -48,7 +48,7 @@ def home(tmp_path: Path) -> Path:
 def started(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, str]]:
     """Return the starts of a daemon that were asked for; none happens."""
     asked: list[dict[str, str]] = []
-    monkeypatch.setattr(hook, "_start", lambda given: asked.append(dict(given)))
+    monkeypatch.setattr(hook, "_start_daemon", lambda given: asked.append(dict(given)))
     for name in ("keep", "deliver_later"):
         monkeypatch.setattr(hook_spool, name, lambda *_: None)
     return asked
@@ -174,7 +174,7 @@ def test_a_moment_decides_nothing_for_the_agent(run: Run, home: Path) -> None:
 def test_a_moment_waits_for_no_daemon(run: Run, home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a daemon nothing is printed or kept, and none is started for it: it would come too late."""
     started = list[object]()
-    monkeypatch.setattr(hook, "_start", started.append)
+    monkeypatch.setattr(hook, "_start_daemon", started.append)
     began = time.monotonic()
     assert run(PLANNED, "PreToolUse", "--agent", "claude-code") == ""
     assert time.monotonic() - began < hook.LIMIT
@@ -277,7 +277,7 @@ def test_a_process_that_stands_still_keeps_its_event(home: Path) -> None:
     code = """
 import sys, time
 from recollect.doors import hook, hook_spool
-hook._posted = lambda *_: time.sleep(60)
+hook._post_event = lambda *_: time.sleep(60)
 hook_spool.deliver_later = lambda *_: {}
 hook.main(["UserPromptSubmit"], {})
 """
@@ -340,7 +340,7 @@ def test_huge_input_is_read_to_its_end_and_dropped(home: Path, monkeypatch: pyte
     monkeypatch.setattr(os, "read", lambda _, size, read=os.read: read(reading, size))
     os.write(writing, b"x" * 5_000)
     os.close(writing)
-    assert hook._read() is None
+    assert hook._read_payload() is None
     assert os.read(0, 1) == b""
 
 
@@ -377,7 +377,7 @@ def test_a_daemon_that_comes_up_meanwhile_answers(
             asked.append(1)
             threading.Timer(seconds, lambda: (home / "later.json").rename(home / "daemon.json")).start()
 
-        monkeypatch.setattr(hook, "_start", start)
+        monkeypatch.setattr(hook, "_start_daemon", start)
         monkeypatch.setattr(light, "is_busy", lambda _: bool(asked))
         assert "<memory-context>" in run(said)
     assert asked == [1]
@@ -397,7 +397,7 @@ def test_a_daemon_that_comes_up_meanwhile_answers(
 )
 def test_a_command_for_a_start_has_more_time(words: list[str], starts: bool) -> None:
     """The name of the event says it before anything is read, and agents wait longer than the command may take."""
-    assert hook._starts(words) is starts
+    assert hook._is_session_start(words) is starts
     agents_wait = 3.0  # seconds, as `agents.toml` and opencode's program say
     assert agents_wait > hook.START_LIMIT + hook._END + 0.25
 

@@ -36,7 +36,7 @@ INJECTION = {  # as Codex checks it; Claude Code and Gemini CLI take the same
 def heard(event: str, agent: str, said: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
     """Return our event and its fields but for the session's id."""
     found = hook_contracts.understood(event, agent, said)
-    fields = hook._fields(found) if found else None
+    fields = hook._event_fields(found) if found else None
     return None if found is None or fields is None else (found.event, fields)
 
 

@@ -78,14 +78,14 @@ class Agent:
     joined: bool = False
 
     def config(self, level: Level, root: Path) -> Path:
-        """Return the file in which the agent's MCP servers stand; `root` is the project's folder."""
+        """Return the file that holds the agent's MCP servers; `root` is the project's folder."""
         place = self.places[level]
-        others = (self._path(path, root) for path in place.instead)
-        return next((other for other in others if other.is_file()), self._path(place.config, root))
+        others = (self._expand_path(path, root) for path in place.instead)
+        return next((other for other in others if other.is_file()), self._expand_path(place.config, root))
 
     @property
     def asks(self) -> bool:
-        """Say whether it asks before each call of the tool, unless it is allowed to call it."""
+        """Return whether the agent asks the person before each call of the tool, unless it is allowed to call it."""
         return bool(self.allow or self.permission)
 
     @property
@@ -94,24 +94,26 @@ class Agent:
         return Path(__file__).with_name(self.plugin) if self.plugin else None
 
     def hook_file(self, level: Level, root: Path) -> Path | None:
-        """Return the file in which the agent's hooks stand; None where it has no hooks."""
+        """Return the file that holds the agent's hooks; None for an agent without hooks."""
         file = self.places[level].hooks
-        return self._path(file, root) if file and self.hooks else None
+        return self._expand_path(file, root) if file and self.hooks else None
 
     def instructions(self, level: Level, root: Path) -> Path | None:
         """Return the instruction file that the agent reads, or would read; None where it reads no file."""
         place = self.places[level]
-        known = [self._path(instruction, root) for instruction in place.instructions]
+        known = [self._expand_path(instruction, root) for instruction in place.instructions]
         there = next((path for path in known if path.is_file()), None)
-        return there or (self._path(place.new, root) if place.new else None)
+        return there or (self._expand_path(place.new, root) if place.new else None)
 
     def present(self, level: Level, root: Path) -> bool:
         """Say whether somebody uses the agent on this machine, or in this project."""
-        if any(self._path(sign, root).exists() for sign in self.places[level].signs):
+        if any(self._expand_path(sign, root).exists() for sign in self.places[level].signs):
             return True
         return level is Level.USER and any(shutil.which(program) for program in self.programs)
 
-    def _path(self, text: str, root: Path) -> Path:
+    def _expand_path(self, text: str, root: Path) -> Path:
+        """Return a path of the agent table with variables, `{folder}` and `~` replaced, and in `root` if relative."""
+
         def value_of(found: re.Match[str]) -> str:
             return str(others_folder(found[1]) or found[2])
 
@@ -121,7 +123,7 @@ class Agent:
 
 @cache
 def agents() -> dict[str, Agent]:
-    """Return all agents of the table by their names."""
+    """Return all agents of the table by name."""
     table = tomllib.loads(Path(__file__).with_name("agents.toml").read_text(encoding="utf-8"))
     return {name: _read_agent(name, found) for name, found in table.items()}
 
@@ -138,6 +140,7 @@ def agent_named(name: str) -> Agent:
 
 
 def _read_agent(name: str, found: dict[str, Any]) -> Agent:
+    """Return the agent of a row of the table."""
     folders = found.pop("folder", {})
     places = {level: Place(**_with_tuples(found.pop(level))) for level in Level}
     hooks = HookForm(**_with_tuples(found.pop("hooks"))) if "hooks" in found else None

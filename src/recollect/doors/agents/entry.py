@@ -70,9 +70,9 @@ def token_file(settings: Settings) -> dict[str, str]:
 
 
 def merged(old: object, new: Entry) -> Entry:
-    """Return an entry that starts what `new` starts, with all else that somebody put into `old`.
+    """Return an entry that starts what `new` starts, and keeps every other field of `old`.
 
-    An entry that names an address stays as it is: that Recollect runs elsewhere.
+    An entry with an address is returned unchanged: it uses a Recollect that runs elsewhere.
     """
     if not isinstance(old, dict):
         return new
@@ -106,7 +106,7 @@ def command_of(entry: Mapping[str, Any]) -> str:
 
 
 def name_in(servers: object) -> str:
-    """Return the name under which a table of servers has Recollect, or shall have it."""
+    """Return the name of Recollect's entry in a table of servers, or the name that a new entry gets."""
     found = servers if isinstance(servers, dict) else {}
     ours = (name for name, value in found.items() if isinstance(value, dict) and Path(command_of(value)).stem == NAME)
     return NAME if NAME in found else next(ours, NAME)

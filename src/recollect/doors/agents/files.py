@@ -54,12 +54,13 @@ def write(file: Path, content: bytes | None, like: Path | None = None, *, privat
         if content is None:
             file.unlink(missing_ok=True)
         else:
-            _replace(file, content, like or file, private=private)
+            _replace_file(file, content, like or file, private=private)
     except OSError as error:
         raise RecollectError(f"{file} cannot be written: {error.strerror or error}.") from None
 
 
-def _replace(file: Path, content: bytes, like: Path, *, private: bool) -> None:
+def _replace_file(file: Path, content: bytes, like: Path, *, private: bool) -> None:
+    """Replace a file, with the mode of `like` where that exists, else private or with the usual mode."""
     file.parent.mkdir(parents=True, exist_ok=True)
     mode = stat.S_IMODE(like.stat().st_mode) if like.exists() else 0o600 if private else None
     replace_file(file, [content], mode=mode, durable=True)

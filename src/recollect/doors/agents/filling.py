@@ -37,7 +37,7 @@ def take_in(
     stopped: Callable[[], bool] = lambda: False,
     report: Report = lambda _done, _total: None,
 ) -> None:
-    """Take in what waits, file by file, and keep after each event how far that is; what fails is noted and left."""
+    """Take in the waiting files in order, and note the progress after each event; note and skip a file that fails."""
     with suppress(RecollectError):  # without a model words find it, and what waits for one is judged later
         app.embedder.warm()
     while (waiting := plan.waiting) and not stopped():
@@ -49,7 +49,7 @@ def take_in(
         plan.put(file := replace(file, tries=file.tries + 1))
         caller = Caller(user=plan.user, team=plan.team, project=file.project or "default")
         try:
-            read = _session if file.what is What.SESSION else _notes
+            read = _take_in_session if file.what is What.SESSION else _take_in_notes
             plan.put(read(app, caller, file, plan.put, stopped))
         except (RecollectError, OSError) as error:
             log.warning("a file of an agent was not taken in: %s", type(error).__name__)
@@ -57,8 +57,8 @@ def take_in(
     report(len(plan.files), len(plan.files))
 
 
-def _notes(app: App, caller: Caller, note: Remembered, _put: object, _stopped: object) -> Remembered:
-    """Import a file of notes: whose words they are tells where it lies; a secret in it is masked."""
+def _take_in_notes(app: App, caller: Caller, note: Remembered, _put: object, _stopped: object) -> Remembered:
+    """Import a file of notes. Its folder tells whose words they are; a secret in it is masked."""
 
     def send(batch: ImportBatch) -> Imported:
         return perform(app, "import_batch", dict(batch), caller)  # type: ignore[no-any-return]
@@ -72,10 +72,10 @@ def _notes(app: App, caller: Caller, note: Remembered, _put: object, _stopped: o
     return replace(note, state=State.DONE, kept=note.kept + done.new, tries=0)
 
 
-def _session(
+def _take_in_session(
     app: App, caller: Caller, note: Remembered, put: Callable[[Remembered], None], stopped: Callable[[], bool]
 ) -> Remembered:
-    """Send the events of a session that were not sent yet; one that hooks have reported is known already."""
+    """Send the events of a session that were not sent yet; a session that hooks reported is known already."""
     for number, event in enumerate(events_of(Path(note.path), note.format)):
         if number == 0 and not note.sent and _is_known(app, caller, event.fields["session_id"]):
             return replace(note, state=State.KNOWN)
@@ -107,37 +107,38 @@ class FillingJob:
         self._stopping = threading.Event()
         self._thread: threading.Thread | None = None
         if self._plan.waiting:
-            self._start()
+            self._start_thread()
 
     @property
     def running(self) -> bool:
-        """Say whether something is being taken in."""
+        """Return whether files are being taken in now."""
         return self._thread is not None and self._thread.is_alive()
 
     @property
     def message(self) -> str:
-        """Say in a sentence how far it is; an empty text where nothing was ever begun."""
+        """Return a sentence on the progress; an empty text where nothing was ever begun."""
         return self._plan.message
 
     def add(self, files: Iterable[Remembered], user: str, team: str) -> dict[str, Any]:
-        """Let these files wait too, and see to it that what waits is taken in."""
+        """Add these files to the waiting files, and start to take them in."""
         with self._lock:
             self._plan.add(files, user, team)
             if not self.running:
-                self._start()
+                self._start_thread()
         return {"message": self.message}
 
     def stop(self) -> None:
-        """Stop after the event that is on its way; the next daemon goes on."""
+        """Stop after the current event; the next daemon continues."""
         self._stopping.set()
         if self._thread is not None:
             self._thread.join(_JOIN)
 
-    def _start(self) -> None:
-        self._thread = threading.Thread(target=self._run, name="recollect-filling", daemon=True)
+    def _start_thread(self) -> None:
+        self._thread = threading.Thread(target=self._take_in_all, name="recollect-filling", daemon=True)
         self._thread.start()
 
-    def _run(self) -> None:
+    def _take_in_all(self) -> None:
+        """Take in all waiting files in this thread; an error is logged and ends it."""
         try:
             take_in(self._app, self._plan, self._stopping.is_set)
         except (RecollectError, OSError):

@@ -31,8 +31,8 @@ def hook_commands(
 ) -> dict[str, str]:
     """Return the command of each event that an agent reports, none for an agent without hooks.
 
-    It names this `program` and the settings that were given, as the agent may know nothing of the shell's variables. In
-    a file that others share it is what their search path has, and does nothing for those who have none.
+    A command names this `program` and the settings that are set, as the agent may not know the shell's variables. In
+    a file that others share it names only a program on the search path, and does nothing without one.
     """
     if shared and agent.hooks:
         ours = {event: shlex.join([NAME, "hook", event, "--agent", agent.name]) for event in agent.hooks.events}
@@ -43,8 +43,8 @@ def hook_commands(
     return {event: shlex.join([*before, event, "--agent", agent.name]) for event in (form.events if form else ())}
 
 
-def program_of(command: object) -> str:
-    """Return the program that a command of ours starts, an empty text where it is not ours."""
+def recollect_program_in(command: object) -> str:
+    """Return the program in a hook command that Recollect installed, an empty text for every other value."""
     if not isinstance(command, str):
         return ""
     try:
@@ -60,51 +60,51 @@ def program_of(command: object) -> str:
 def found_hooks(text: str) -> dict[str, list[str]]:
     """Return our commands in an agent's file, by event; raise `ValueError` for an unreadable file."""
     if script := _SCRIPT.search(text):
-        return {event: [command] for event, command in json.loads(script[1]).items() if program_of(command)}
+        return {event: [command] for event, command in json.loads(script[1]).items() if recollect_program_in(command)}
     found: dict[str, list[str]] = {}
-    for event, _, element in _elements(json_text.parse(text)):
+    for event, _, element in _event_elements(json_text.parse(text)):
         found.setdefault(event, []).extend(
-            handler[_COMMAND] for handler in _handlers(element) if program_of(handler.get(_COMMAND))
+            handler[_COMMAND] for handler in _handlers_of(element) if recollect_program_in(handler.get(_COMMAND))
         )
     return {event: commands for event, commands in found.items() if commands}
 
 
 def with_hooks(text: str, form: HookForm, commands: Commands) -> str:
-    """Return a file's text with a hook of ours for each event, brought up to date where one stands already.
+    """Return a file's text with our hook for each event; a hook of ours that is there already is brought up to date.
 
     Raises `ValueError` where the text cannot be read, or its form allows no safe edit.
     """
     if form.script:
-        return _program(text, form, commands)
+        return _plugin_text(text, form, commands)
     new, seen = text, set[str]()
-    for event, index, element in reversed(list(_elements(json_text.parse(text)))):
+    for event, index, element in reversed(list(_event_elements(json_text.parse(text)))):
         changed = _with_command(element, commands.get(event, ""), once=event in seen)
-        seen |= {event} if _ours(changed) else set()
+        seen |= {event} if _is_our_hook(changed) else set()
         new = _with_element(new, event, index, element, changed)
     for event in reversed([command for command in commands if command not in seen]):
         new = json_text.append(new, [_TABLE], event, _hook_element(form, event, commands[event]))
     if form.version and "version" not in json_text.parse(new):
         new = json_text.put(new, [], "version", form.version)
-    _check(text, new, form, {event: [command] for event, command in commands.items()})
+    _check_only_hooks_changed(text, new, form, {event: [command] for event, command in commands.items()})
     return new
 
 
 def without_hooks(text: str, form: HookForm) -> str:
-    """Return a file's text without any hook of ours; raise as `with_hooks` does."""
+    """Return a file's text without our hooks; raise as `with_hooks` does."""
     if form.script:
         return "" if found_hooks(text) else text
     new = text
-    for event, index, element in reversed(list(_elements(json_text.parse(text)))):
+    for event, index, element in reversed(list(_event_elements(json_text.parse(text)))):
         new = _with_element(new, event, index, element, _with_command(element, "", once=False))
-    _check(text, new, form, {})
+    _check_only_hooks_changed(text, new, form, {})
     return new
 
 
 def same_hooks(text: str, form: HookForm) -> Callable[[str], str] | None:
-    """Return the edit that copies our hooks from this text into another text; None where it has no hooks of ours."""
+    """Return the edit that copies our hooks from this text into another text; None where this text has none."""
     if form.script:
         return (lambda _: text) if text and found_hooks(text) else None
-    ours = [(event, handler) for event, _, handler in _elements(json_text.parse(text)) if _ours(handler)]
+    ours = [(event, handler) for event, _, handler in _event_elements(json_text.parse(text)) if _is_our_hook(handler)]
     if not ours:
         return None
 
@@ -118,8 +118,8 @@ def same_hooks(text: str, form: HookForm) -> Callable[[str], str] | None:
     return edit
 
 
-def _program(text: str, form: HookForm, commands: Commands) -> str:
-    """Return the program that runs these commands, in place of ours in `text`; raise `ValueError` for others."""
+def _plugin_text(text: str, form: HookForm, commands: Commands) -> str:
+    """Return the plugin program with these commands; raise `ValueError` where `text` is a program of somebody else."""
     if text and not _SCRIPT.search(text):
         raise ValueError("it is a program of somebody else")
     program = Path(__file__).with_name(form.script).read_text(encoding="utf-8")
@@ -127,8 +127,8 @@ def _program(text: str, form: HookForm, commands: Commands) -> str:
     return _SCRIPT.sub(lambda _: f"const COMMANDS = {table}", program, count=1)
 
 
-def _elements(data: dict[str, Any]) -> Iterator[tuple[str, int, Any]]:
-    """Yield each element of each event's list, with its place there."""
+def _event_elements(data: dict[str, Any]) -> Iterator[tuple[str, int, Any]]:
+    """Yield event, index and element for each element in the lists of the events."""
     table = data.get(_TABLE, {})
     if not isinstance(table, dict):
         raise ValueError(f"`{_TABLE}` is no object")
@@ -137,16 +137,16 @@ def _elements(data: dict[str, Any]) -> Iterator[tuple[str, int, Any]]:
             yield event, index, element
 
 
-def _handlers(element: Any) -> list[dict[str, Any]]:
-    """Return the commands of a group, or an element that is a command itself."""
+def _handlers_of(element: Any) -> list[dict[str, Any]]:
+    """Return the handlers of a group, or the element itself where it is no group."""
     if not isinstance(element, dict):
         return []
     inner = element.get(_TABLE)
     return [handler for handler in inner if isinstance(handler, dict)] if isinstance(inner, list) else [element]
 
 
-def _ours(element: Any) -> bool:
-    return any(program_of(handler.get(_COMMAND)) for handler in _handlers(element))
+def _is_our_hook(element: Any) -> bool:
+    return any(recollect_program_in(handler.get(_COMMAND)) for handler in _handlers_of(element))
 
 
 def _hook_element(form: HookForm, event: str, command: str) -> dict[str, Any]:
@@ -156,13 +156,13 @@ def _hook_element(form: HookForm, event: str, command: str) -> dict[str, Any]:
 
 
 def _with_command(element: Any, command: str, *, once: bool) -> Any:
-    """Return an element whose hook of ours has this command, or has none; None where nothing is left of it."""
-    if not _ours(element):
+    """Return the element with this command in our hook, or without our hook; None where nothing remains of it."""
+    if not _is_our_hook(element):
         return element
     kept: list[Any] = []
     inner = element.get(_TABLE)
     for hook in inner if isinstance(inner, list) else [element]:
-        if not (isinstance(hook, dict) and program_of(hook.get(_COMMAND))):
+        if not (isinstance(hook, dict) and recollect_program_in(hook.get(_COMMAND))):
             kept.append(hook)
         elif command and not once:
             kept.append(hook | {_COMMAND: command})
@@ -180,8 +180,8 @@ def _with_element(text: str, event: str, index: int, old: Any, new: Any) -> str:
     return json_text.replace_element(text, [_TABLE], event, index, new)
 
 
-def _check(old: str, new: str, form: HookForm, wanted: Mapping[str, list[str]]) -> None:
-    """Read both texts and compare: nothing but our hooks may have changed. Raises `ValueError`."""
+def _check_only_hooks_changed(old: str, new: str, form: HookForm, wanted: Mapping[str, list[str]]) -> None:
+    """Raise `ValueError` where the edit changed anything but our hooks, or our hooks are not `wanted`."""
     before, after = (_without_our_hooks(json_text.parse(text), form) for text in (old, new))
     if before != after or found_hooks(new) != wanted:
         raise ValueError("the form of its hooks allows no safe edit")

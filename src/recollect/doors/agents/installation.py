@@ -81,14 +81,14 @@ def plan_install(
     *,
     allowed: bool = False,
 ) -> list[Change]:
-    """Return the changes that register Recollect with an agent, with hooks of these `commands`, or without hooks.
+    """Return the changes that register Recollect with an agent, with hooks that run `commands`, or without hooks.
 
-    Where it is `allowed` the agent calls the tool without asking each time. Raises `InvalidInput` for a file that
-    cannot be edited.
+    With `allowed` the agent may call the tool without asking each time. Raises `InvalidInput` for a file that cannot be
+    edited.
     """
     changes = []
     entry = entry | (agent.allow if allowed else {})
-    for file, every in _parts(agent, level, root, entry, commands or {}).items():
+    for file, every in _parts_by_file(agent, level, root, entry, commands or {}).items():
         parts = [change for change in every if change.what != _PERMISSION or allowed]
         wanted = [part for part in parts if part.what != _HOOKS or commands]
         if wanted:
@@ -103,17 +103,21 @@ def plan_uninstall(agent: Agent, level: Level, root: Path) -> tuple[list[Change]
     """Return the changes that take Recollect out again, and the agents that need the passage, which therefore stays."""
     found = agent.instructions(level, root)
     others = [
-        other.title for other in agents().values() if found and other is not agent and _needs(other, level, root, found)
+        other.title
+        for other in agents().values()
+        if found and other is not agent and _shares_instructions(other, level, root, found)
     ]
     changes = []
-    for file, parts in _parts(agent, level, root, {}, {}).items():
+    for file, parts in _parts_by_file(agent, level, root, {}, {}).items():
         if not (others and parts[0].what == _PASSAGE):
             removing = _one_after_another([_where_there(part) for part in parts])
             changes.append(_plan_removal(file, _named_together(parts), removing, _all_again(parts)))
     return changes, others
 
 
-def _parts(agent: Agent, level: Level, root: Path, entry: Entry, commands: hooks.Commands) -> dict[Path, list[_Part]]:
+def _parts_by_file(
+    agent: Agent, level: Level, root: Path, entry: Entry, commands: hooks.Commands
+) -> dict[Path, list[_Part]]:
     """Return our parts in each file of an agent, the file of its MCP servers first."""
     adding = partial(_with_entry, agent, entry=entry)
     parts = {
@@ -145,7 +149,7 @@ def _one_after_another(edits: Sequence[Edit]) -> Edit:
 
 
 def _where_there(part: _Part) -> Edit:
-    """Return the removal of a part from a text that has it."""
+    """Return the edit that removes a part where the text has it, and leaves other texts alone."""
     return lambda text: part.remove(text) if part.again(text) is not None else text
 
 
@@ -180,7 +184,7 @@ def apply(changes: Sequence[Change], level: Level) -> None:
 
 
 def found_entry(agent: Agent, text: str) -> tuple[str, Any]:
-    """Return the name and the entry that a configuration has of Recollect, None where it has none."""
+    """Return name and content of Recollect's entry in a configuration; None as content where it has none."""
     servers: Any = FORMATS[agent.format].parse(text)
     for key in agent.servers:
         servers = servers.get(key) if isinstance(servers, dict) else None
@@ -189,7 +193,7 @@ def found_entry(agent: Agent, text: str) -> tuple[str, Any]:
 
 
 def snippet(agent: Agent | None, entry: Entry) -> str:
-    """Return the entry as a file that holds nothing else; without an agent in the form that most clients read."""
+    """Return the text of a file that holds only the entry; without an agent in the form that most clients read."""
     if agent is None:
         return json_text.put("", ["mcpServers"], NAME, entry)
     text: str = FORMATS[agent.format].put("", agent.servers, NAME, entry)
@@ -197,6 +201,7 @@ def snippet(agent: Agent | None, entry: Entry) -> str:
 
 
 def _write_change(change: Change, *, private: bool) -> None:
+    """Write the new content of a file, and write or delete its backup."""
     backup = files.backup_of(change.file)
     if change.kind == "unchanged":
         return
@@ -208,41 +213,41 @@ def _write_change(change: Change, *, private: bool) -> None:
 
 
 def _plan_addition(file: Path, what: str, add: Edit, again: Again) -> Change:
-    """Plan an addition; the backup keeps the file as it was before the first addition."""
+    """Plan an addition; the backup keeps the content before the first addition."""
     before, kept = files.read(file), files.read(files.backup_of(file))
-    after = _edited(file, before, add)
+    after = _apply_edit(file, before, add)
     if after == before or _only_ours(file, before, kept, again):
         return Change(file, what, before, after, kept, kept)
     return Change(file, what, before, after, kept, before)
 
 
 def _plan_removal(file: Path, what: str, remove: Edit, again: Again) -> Change:
-    """Plan a removal: the file as it was where that is known, else without what is ours."""
+    """Plan a removal: restore the earlier content where it is known, else remove only our part."""
     before, kept = files.read(file), files.read(files.backup_of(file))
-    with _named(file):
+    with _naming_file(file):
         ours = before is not None and again(_without_byte_order_mark(file, before)[0]) is not None
     if not ours:
         return Change(file, what, before, before, kept, kept)
     if _only_ours(file, before, kept, again):
         return Change(file, what, before, kept, kept, None)
-    return Change(file, what, before, _edited(file, before, remove), kept, before)
+    return Change(file, what, before, _apply_edit(file, before, remove), kept, before)
 
 
 def _only_ours(file: Path, before: bytes | None, kept: bytes | None, again: Again) -> bool:
-    """Say whether a file is what its backup holds, or nothing where there is none, and our addition."""
+    """Return whether the file holds only its backup's content, or nothing without a backup, and our addition."""
     if before is None:
         return False
     try:
         add = again(_without_byte_order_mark(file, before)[0])
-        return add is not None and _edited(file, kept, add) == before
+        return add is not None and _apply_edit(file, kept, add) == before
     except ValueError:  # the backup is of something else
         return False
 
 
-def _edited(file: Path, content: bytes | None, edit: Edit) -> bytes | None:
-    """Apply an edit to a file's text; its byte order mark stays."""
+def _apply_edit(file: Path, content: bytes | None, edit: Edit) -> bytes | None:
+    """Return the file's content with the edit applied to its text; its byte order mark stays."""
     text, mark = _without_byte_order_mark(file, content or b"")
-    with _named(file):
+    with _naming_file(file):
         new = edit(text)
     return content if new == text else mark + new.encode()
 
@@ -256,8 +261,8 @@ def _without_byte_order_mark(file: Path, content: bytes) -> tuple[str, bytes]:
 
 
 @contextmanager
-def _named(file: Path) -> Iterator[None]:
-    """Name the file in what the formats say of its text."""
+def _naming_file(file: Path) -> Iterator[None]:
+    """Raise an error of the formats as `InvalidInput` that names the file."""
     try:
         yield
     except InvalidInput:
@@ -267,31 +272,32 @@ def _named(file: Path) -> Iterator[None]:
 
 
 def _with_entry(agent: Agent, text: str, entry: Entry) -> str:
+    """Return the text with our entry, unchanged where the entry is up to date."""
     name, old = found_entry(agent, text)
     wanted = merged(old, entry)
     if wanted == old:
         return text
     new: str = FORMATS[agent.format].put(text, agent.servers, name, wanted)
-    _check(agent, text, new, name, wanted)
+    _check_only_entry_changed(agent, text, new, name, wanted)
     return new
 
 
 def _without_entry(agent: Agent, text: str) -> str:
     name, _ = found_entry(agent, text)
     new: str = FORMATS[agent.format].drop(text, agent.servers, name)
-    _check(agent, text, new, name, None)
+    _check_only_entry_changed(agent, text, new, name, None)
     return new
 
 
-def _check(agent: Agent, old: str, new: str, name: str, wanted: Entry | None) -> None:
-    """Read both texts and compare: nothing but our entry may have changed. Raises `ValueError`."""
-    before, after = (_split(FORMATS[agent.format].parse(text), agent.servers, name) for text in (old, new))
+def _check_only_entry_changed(agent: Agent, old: str, new: str, name: str, wanted: Entry | None) -> None:
+    """Raise `ValueError` where the edit changed anything but our entry, or our entry is not `wanted`."""
+    before, after = (_split_off_entry(FORMATS[agent.format].parse(text), agent.servers, name) for text in (old, new))
     if before[0] != after[0] or after[1] != wanted:
         raise ValueError(f"its form allows no safe edit; see `recollect install {agent.name} --print`")
 
 
-def _split(data: dict[str, Any], path: Sequence[str], name: str) -> tuple[Any, Any]:
-    """Return a configuration without our entry and without objects that held nothing else, and the entry."""
+def _split_off_entry(data: dict[str, Any], path: Sequence[str], name: str) -> tuple[Any, Any]:
+    """Return the configuration without our entry and the objects that held only it, and the entry."""
     around: list[dict[str, Any]] = [data]
     for key in path:
         around.append(around[-1].get(key) or {})
@@ -303,7 +309,7 @@ def _split(data: dict[str, Any], path: Sequence[str], name: str) -> tuple[Any, A
 
 
 def _entry_edit(agent: Agent, text: str) -> Edit | None:
-    """Return the edit that copies our entry from this text into another text; None where it has no entry."""
+    """Return the edit that copies our entry from this text into another text; None where this text has no entry."""
     name, entry = found_entry(agent, text)
     if entry is None:
         return None
@@ -311,23 +317,24 @@ def _entry_edit(agent: Agent, text: str) -> Edit | None:
     return lambda other: str(put(other, agent.servers, name, entry))
 
 
-def _allow_rules(text: str) -> list[Any]:
+def _permission_rules_in(text: str) -> list[Any]:
+    """Return the entries of `permissions.allow` in the text of a settings file, empty without any."""
     permissions = json_text.parse(text).get(_PERMISSIONS)
     rules = permissions.get(_ALLOW) if isinstance(permissions, dict) else None
     return rules if isinstance(rules, list) else []
 
 
 def _with_rule(rule: str, text: str) -> str:
-    return text if rule in _allow_rules(text) else json_text.append(text, [_PERMISSIONS], _ALLOW, rule)
+    return text if rule in _permission_rules_in(text) else json_text.append(text, [_PERMISSIONS], _ALLOW, rule)
 
 
 def _without_rule(rule: str, text: str) -> str:
-    rules = _allow_rules(text)
+    rules = _permission_rules_in(text)
     return json_text.drop_element(text, [_PERMISSIONS], _ALLOW, rules.index(rule)) if rule in rules else text
 
 
 def _rule_edit(rule: str, text: str) -> Edit | None:
-    return partial(_with_rule, rule) if rule in _allow_rules(text) else None
+    return partial(_with_rule, rule) if rule in _permission_rules_in(text) else None
 
 
 def _passage_edit(head: str, text: str) -> Edit | None:
@@ -335,8 +342,8 @@ def _passage_edit(head: str, text: str) -> Edit | None:
     return partial(passage.put, block=block, head=head) if block else None
 
 
-def _needs(agent: Agent, level: Level, root: Path, instructions: Path) -> bool:
-    """Say whether another agent is registered too that reads the same instruction file."""
+def _shares_instructions(agent: Agent, level: Level, root: Path, instructions: Path) -> bool:
+    """Return whether this agent too is registered and reads the same instruction file."""
     own = agent.instructions(level, root)
     if own is None or own.resolve() != instructions.resolve():
         return False

@@ -60,7 +60,7 @@ def put(text: str, path: Sequence[str], name: str, value: object) -> str:
     for depth, key in enumerate(names):
         found = _member_named(plain, start, key)
         if found is None:
-            return _insert(text, plain, start, key, _nested_object(names[depth + 1 :], value), unit, depth)
+            return _insert_first(text, plain, start, key, _nested_object(names[depth + 1 :], value), unit, depth)
         if depth == len(path):
             return text[: found.value] + _render_value(value, unit, depth + 1, _newline_of(text)) + text[found.end :]
         if plain[found.value] != "{":
@@ -83,7 +83,7 @@ def drop(text: str, path: Sequence[str], name: str) -> str:
             raise ValueError(f"there is no `{key}`")
         starts.append(found.value)
     names, cut = [*path, name], len(path)
-    while cut and len(_members(plain, starts[cut])) == 1 and _only(text, plain, starts[cut]):
+    while cut and len(_members_of(plain, starts[cut])) == 1 and _has_no_comment(text, plain, starts[cut]):
         cut -= 1
     return _without_member(text, plain, starts[cut], names[cut])
 
@@ -93,7 +93,7 @@ def append(text: str, path: Sequence[str], name: str, value: object) -> str:
 
     Raises `ValueError` where the text cannot be read or something else stands in the way.
     """
-    found = _elements(text, path, name)
+    found = _list_elements(text, path, name)
     if not found:
         return put(text, path, name, [value])
     last, plain, newline = found[-1], _plain_json(text), _newline_of(text)
@@ -137,13 +137,13 @@ def drop_element(text: str, path: Sequence[str], name: str, index: int) -> str:
 
 
 def _existing_elements(text: str, path: Sequence[str], name: str) -> list[_Element]:
-    if not (found := _elements(text, path, name)):
+    if not (found := _list_elements(text, path, name)):
         raise ValueError(f"there is no `{name}`")
     return found
 
 
-def _elements(text: str, path: Sequence[str], name: str) -> list[_Element]:
-    """Return the elements of a list, none where it is empty or not there; raise `ValueError` for something else."""
+def _list_elements(text: str, path: Sequence[str], name: str) -> list[_Element]:
+    """Return the elements of a list, none where it is empty or absent; raise `ValueError` where it is no list."""
     parse(text)
     plain, bare = _plain_json(text), _without_comments(text)
     if not plain.strip():
@@ -165,15 +165,16 @@ def _elements(text: str, path: Sequence[str], name: str) -> list[_Element]:
     return found
 
 
-def _only(text: str, plain: str, start: int) -> bool:
-    """Say whether an object of one member holds no comment beside it."""
-    [member] = _members(plain, start)
-    beside = text[start + 1 : member.start] + text[member.end : _end(plain, start)]
+def _has_no_comment(text: str, plain: str, start: int) -> bool:
+    """Return whether an object of a single member holds no comment beside that member."""
+    [member] = _members_of(plain, start)
+    beside = text[start + 1 : member.start] + text[member.end : _closing_brace(plain, start)]
     return not beside.replace(",", "").strip()
 
 
 def _without_member(text: str, plain: str, start: int, name: str) -> str:
-    members = _members(plain, start)
+    """Return the text without the member `name` of the object at `start`, its comma and its comment lines."""
+    members = _members_of(plain, start)
     index, member = next((i, member) for i, member in enumerate(members) if member.name == name)
     bare = _without_comments(text)
     after = _skip_space(bare, member.end)
@@ -184,7 +185,7 @@ def _without_member(text: str, plain: str, start: int, name: str) -> str:
         return text[:comma] + text[comma + 1 : begin] + text[stop:]
     begin, stop = _whole_lines(text, member.start, stop)
     rest = text[:begin] + text[stop:]
-    end = _end(_plain_json(rest), start) if len(members) == 1 else start
+    end = _closing_brace(_plain_json(rest), start) if len(members) == 1 else start
     return rest[: start + 1] + rest[end:] if end > start and not rest[start + 1 : end].strip() else rest
 
 
@@ -199,9 +200,9 @@ def _whole_lines(text: str, begin: int, stop: int) -> tuple[int, int]:
     return begin, stop
 
 
-def _insert(text: str, plain: str, start: int, name: str, value: object, unit: str, depth: int) -> str:
+def _insert_first(text: str, plain: str, start: int, name: str, value: object, unit: str, depth: int) -> str:
     """Insert a member as the first of the object at `start`; an object on a single line stays there."""
-    newline, end, members = _newline_of(text), _end(plain, start), _members(plain, start)
+    newline, end, members = _newline_of(text), _closing_brace(plain, start), _members_of(plain, start)
     inner = text[start + 1 : end]
     key = f"{json.dumps(name, ensure_ascii=False)}: "
     if members and "\n" not in inner:
@@ -217,7 +218,7 @@ def _insert(text: str, plain: str, start: int, name: str, value: object, unit: s
     return text[: start + 1] + item + tail + text[end:]
 
 
-def _members(plain: str, start: int) -> list[_Member]:
+def _members_of(plain: str, start: int) -> list[_Member]:
     """Return the members of the object that begins at `start`."""
     decoder, found, at = json.JSONDecoder(), list[_Member](), _skip_space(plain, start + 1)
     while plain[at] != "}":
@@ -232,15 +233,15 @@ def _members(plain: str, start: int) -> list[_Member]:
 
 
 def _member_named(plain: str, start: int, name: str) -> _Member | None:
-    found = [member for member in _members(plain, start) if member.name == name]
+    found = [member for member in _members_of(plain, start) if member.name == name]
     if len(found) > 1:
         raise ValueError(f"`{name}` stands there twice")
     return found[0] if found else None
 
 
-def _end(plain: str, start: int) -> int:
+def _closing_brace(plain: str, start: int) -> int:
     """Return the offset of the brace that closes the object which begins at `start`."""
-    members = _members(plain, start)
+    members = _members_of(plain, start)
     return _skip_space(plain, members[-1].end if members else start + 1)
 
 

@@ -15,7 +15,7 @@ from recollect.domain.results import Check
 from recollect.doors.agents import files
 from recollect.doors.agents.agents import Agent, Level, agents
 from recollect.doors.agents.entry import by_address, command_of, name_in
-from recollect.doors.agents.hooks import found_hooks, program_of
+from recollect.doors.agents.hooks import found_hooks, recollect_program_in
 from recollect.doors.agents.installation import FORMATS, found_entry
 from recollect.errors import InvalidInput
 from recollect.projects import checkout_of
@@ -55,12 +55,12 @@ def project_folder() -> Path:
 
 
 def registrations(root: Path) -> list[Registration]:
-    """Return every entry of Recollect that the known agents have, for all projects and for this one."""
+    """Return every entry of Recollect in the files of the known agents, for all projects and for this project."""
     return [found for agent in agents().values() for level in Level for found in _registrations_at(agent, level, root)]
 
 
 def reporting(root: Path) -> list[HooksFound]:
-    """Return every file with hooks of ours that the known agents have, for all projects and for this one."""
+    """Return every file of the known agents with our hooks, for all projects and for this project."""
     return [found for agent in agents().values() for level in Level for found in _hooks_of(agent, level, root)]
 
 
@@ -83,7 +83,7 @@ def checks(root: Path) -> list[Check]:
 
 
 def program_version(program: Path) -> str:
-    """Return the version of a `recollect` by what is installed beside it, an empty text where it cannot be seen."""
+    """Return the version of the package beside a `recollect` program, an empty text where it cannot be found."""
     base = program.resolve().parent.parent
     if base == Path(sys.prefix).resolve():
         return version("recollect")
@@ -95,6 +95,7 @@ def program_version(program: Path) -> str:
 
 
 def _registrations_at(agent: Agent, level: Level, root: Path) -> Iterator[Registration]:
+    """Yield the entries of Recollect in an agent's file at this level, or the problem that hides them."""
     file = agent.config(level, root)
     try:
         content = files.read(file)
@@ -114,6 +115,7 @@ def _registrations_at(agent: Agent, level: Level, root: Path) -> Iterator[Regist
 
 
 def _hooks_of(agent: Agent, level: Level, root: Path) -> Iterator[HooksFound]:
+    """Yield our hooks in an agent's file at this level, or the problem that hides them."""
     file = agent.hook_file(level, root)
     if file is None:
         return
@@ -137,11 +139,12 @@ def _own_of_project(agent: Agent, projects: Any, file: Path, root: Path) -> Iter
 
 
 def _check_hooks(found: HooksFound) -> Check:
-    name, again = f"{found.agent.name} hooks", _again(found.agent, found.level)
+    """Return the doctor's line on hooks: a problem where their program is gone, or an event has no hook."""
+    name, again = f"{found.agent.name} hooks", _install_command(found.agent, found.level)
     if found.problem:
         return Check(name, False, found.problem, "Mend that file.")
     where = f"{found.level} level, {found.file}"
-    programs = sorted({program_of(command) for commands in found.commands.values() for command in commands})
+    programs = sorted({recollect_program_in(command) for commands in found.commands.values() for command in commands})
     if gone := [program for program in programs if shutil.which(program) is None]:
         return Check(name, False, f"hooks ({where}), but {gone[0]} is not there", f"Run {again}.")
     wanted = found.agent.hooks.events if found.agent.hooks else ()
@@ -150,14 +153,15 @@ def _check_hooks(found: HooksFound) -> Check:
     return Check(name, True, f"hooks ({where}): {', '.join(programs)}, {len(found.commands)} events")
 
 
-def _again(agent: Agent, level: str) -> str:
-    """Return the command that writes what an agent needs."""
+def _install_command(agent: Agent, level: str) -> str:
+    """Return the command that installs Recollect for the agent again."""
     return f"`recollect install {agent.name}{' --level project' if level == Level.PROJECT else ''}`"
 
 
 def _check_registration(registration: Registration) -> Check:
+    """Return the doctor's line on an entry: a problem where its program is gone, or of another version."""
     name, where = registration.agent.name, f"{registration.level} level, {registration.file}"
-    again = _again(registration.agent, registration.level)
+    again = _install_command(registration.agent, registration.level)
     if registration.problem:
         return Check(name, False, registration.problem, f"Mend that file, then run {again}.")
     if address := by_address(registration.entry):

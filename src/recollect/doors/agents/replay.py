@@ -45,7 +45,7 @@ class _Turns:
         return Event(verb, common | at | fields)
 
     def prompt(self, text: str) -> Iterator[Event]:
-        """Yield the end of the turn before, and the prompt that begins the next turn."""
+        """Yield the end of the previous turn, and the prompt that begins the next turn."""
         yield from self.end_turn()
         yield self.event("note_prompt", prompt=cut(text))
 
@@ -70,11 +70,11 @@ class _Turns:
 
 
 def events_of(file: Path, format: ImportFormat) -> Iterator[Event]:
-    """Yield the events of a session in their order, from its start to its end; a line that cannot be read is none.
+    """Yield the events of a session in order, from start to end; a line that cannot be read is skipped.
 
-    A file that has grown gives the same events and more, but for the final ones.
+    A file that has grown gives the same events and then more, except for the final events.
     """
-    read = _of_claude_code if format is ImportFormat.CLAUDE_CODE else _of_codex
+    read = _claude_code_events if format is ImportFormat.CLAUDE_CODE else _codex_events
     turns = _Turns(str(format), file.stem.removeprefix("rollout-"))
     began = False
     with file.open("rb") as source:
@@ -93,7 +93,8 @@ def events_of(file: Path, format: ImportFormat) -> Iterator[Event]:
             yield event._replace(final=True)
 
 
-def _of_claude_code(turns: _Turns, line: dict[str, Any]) -> Iterator[Event]:
+def _claude_code_events(turns: _Turns, line: dict[str, Any]) -> Iterator[Event]:
+    """Yield the events in a line of a Claude Code transcript."""
     message, speaker = line.get("message"), line.get("type")
     if not isinstance(message, dict) or any(line.get(mark) for mark in MARKS):
         return
@@ -118,7 +119,8 @@ def _of_claude_code(turns: _Turns, line: dict[str, Any]) -> Iterator[Event]:
                 turns.call(answer.get("id"), answer.get("name"), answer.get("input"))
 
 
-def _of_codex(turns: _Turns, line: dict[str, Any]) -> Iterator[Event]:
+def _codex_events(turns: _Turns, line: dict[str, Any]) -> Iterator[Event]:
+    """Yield the events in a line of a Codex transcript."""
     inner = line.get("payload")
     entry = inner if isinstance(inner, dict) else line
     turns.at = line.get("timestamp")

@@ -24,13 +24,13 @@ def put(text: str, path: Sequence[str], name: str, value: Mapping[str, Any]) -> 
         if not isinstance(here, dict):
             raise ValueError(f"`{key}` is no table")
     if name not in here:
-        lines = _lines([*path, name], value)
+        lines = _table_text([*path, name], value)
         newline = "\r\n" if "\r\n" in text else "\n"
         ended = text if not text or text.endswith("\n") else text + newline
         added = ended + (newline if ended else "") + lines.replace("\n", newline)
         if _is_toml(added):
             return added
-    return _replaced(text, path, name, value, here.get(name))
+    return _with_changed_keys(text, path, name, value, here.get(name))
 
 
 def drop(text: str, path: Sequence[str], name: str) -> str:
@@ -43,7 +43,7 @@ def drop(text: str, path: Sequence[str], name: str) -> str:
             raise ValueError(f"there is no `{key}`")
         here = here[key]
     newline = "\r\n" if "\r\n" in text else "\n"
-    lines = _lines([*path, name], here).replace("\n", newline)
+    lines = _table_text([*path, name], here).replace("\n", newline)
     for known in (newline + lines, lines):
         if known in text:
             return text.replace(known, "", 1)
@@ -55,8 +55,8 @@ def drop(text: str, path: Sequence[str], name: str) -> str:
     return tomlkit.dumps(document)
 
 
-def _lines(names: Sequence[str], value: Mapping[str, Any]) -> str:
-    """Write a table as TOML, tables within it on one line each."""
+def _table_text(names: Sequence[str], value: Mapping[str, Any]) -> str:
+    """Return a table as TOML, with each nested table on a single line."""
     import tomlkit
 
     rows = [f"{tomlkit.key(key).as_string()} = {_inline_value(element)}" for key, element in value.items()]
@@ -65,6 +65,7 @@ def _lines(names: Sequence[str], value: Mapping[str, Any]) -> str:
 
 
 def _inline_value(value: object) -> str:
+    """Return a value as TOML on a single line."""
     import tomlkit
 
     if isinstance(value, Mapping):
@@ -74,8 +75,8 @@ def _inline_value(value: object) -> str:
     return tomlkit.item(value).as_string()
 
 
-def _replaced(text: str, path: Sequence[str], name: str, value: Mapping[str, Any], old: Any) -> str:
-    """Change only the keys of a table that differ."""
+def _with_changed_keys(text: str, path: Sequence[str], name: str, value: Mapping[str, Any], old: Any) -> str:
+    """Return the text with only those keys of the table replaced whose values differ."""
     import tomlkit
 
     document = tomlkit.parse(text)

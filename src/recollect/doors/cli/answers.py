@@ -38,7 +38,7 @@ _COLUMNS: Final = ("no", "time", "tool", "became", "why", "score", "memory id", 
 
 
 def print_answer(result: Any, offset: int = 0, *, why: bool = False) -> None:
-    """Print what an operation answered; `offset` is where a page of a list begins, `why` adds the parts of scores."""
+    """Print the answer of an operation; `offset` is the start of a page, `why` adds the parts of scores."""
     match result:
         case results.Recalled():
             _print_recalled(result, why=why)
@@ -86,8 +86,8 @@ def print_answer(result: Any, offset: int = 0, *, why: bool = False) -> None:
             _print_table([near.memory for near in similar], "cosine", [f"{near.cosine:.2f}" for near in similar])
 
 
-def named_here(outcome: results.Outcome) -> results.Outcome:
-    """Name in the notes of an outcome the command that does what other doors call `restore`."""
+def in_commands(outcome: results.Outcome) -> results.Outcome:
+    """Return the outcome with `undo` in its notes, the command for what other doors call `restore`."""
     undo = f"`recollect undo {outcome.id}` brings"
     return replace(
         outcome,
@@ -102,13 +102,13 @@ def print_memory(body: dict[str, Any], history: Sequence[dict[str, Any]]) -> Non
     """Print one memory: its text, its other fields but for layers that only repeat the text, and its history."""
     repeated = {name for name in _LAYERS if body.get(name) == body["content"]}
     first = {"content": body["content"]}
-    print_fields({name: _value(value) for name, value in (first | body).items() if name not in repeated})
-    rows = [[line["at"], line["actor"], _happened(line)] for line in history]
+    print_fields({name: _stats_value(value) for name, value in (first | body).items() if name not in repeated})
+    rows = [[line["at"], line["actor"], _journal_change(line)] for line in history]
     print_rows(rows, "when", "who", "what happened", title="History")
 
 
-def _happened(line: Mapping[str, Any]) -> str:
-    """Describe a line of the journal: each field that changed, with both values where both are known."""
+def _journal_change(line: Mapping[str, Any]) -> str:
+    """Return a journal line as text: each changed field, with old and new value where both are known."""
     fields = line.get("fields", ())
     both = {name: line[name] for name in ("content", *_CHANGED) if name in line}
     parts = [f"{name} {' → '.join(map(_short_value, both[name]))}" for name in both]
@@ -142,7 +142,7 @@ def print_checks(found: Sequence[results.Check]) -> None:
 
 
 def print_status(body: dict[str, Any]) -> None:
-    """Print what a running daemon says of itself."""
+    """Print the status that a running daemon reports."""
     print_fields(
         {
             "process": f"{body['pid']} (recollect {body['version']}), since {body['since']}",
@@ -167,9 +167,9 @@ def _page_line(found: results.Listed, offset: int) -> str:
 
 
 def _print_recalled(found: results.Recalled, *, why: bool) -> None:
-    """Print the index if there is one, then each likely hit, a long one by its passage, and how it was found.
+    """Print the index if there is any, then each likely hit, a long text by its passage, and how it was found.
 
-    Of each weak hit, which seldom answers, a line follows; with `why` it is printed like the others.
+    Each weak hit, which seldom answers, gets a line; with `why` it is printed like the others.
     """
     if found.index is not None:
         rows = [[str(line.id), f"{line.match:.0%}", line.abstract] for line in found.index.lines]
@@ -181,7 +181,7 @@ def _print_recalled(found: results.Recalled, *, why: bool) -> None:
         older = [str(other.memory.id) for other in likely if other.older_than == hit.memory.id]
         _print_hit(replace(hit, layer=Layer.PASSAGE) if cut else hit, older, why=why)
     print_line(found.message if found.index is not None else results.found_message(len(likely)))
-    _closest(weak or ([found.nearest] if found.nearest is not None else []), why=why)
+    _print_closest(weak or ([found.nearest] if found.nearest is not None else []), why=why)
     if any(long) or weak:
         print_line("`recollect show ID` shows a memory whole.")
     if found.index is not None and found.index.omitted:
@@ -189,8 +189,8 @@ def _print_recalled(found: results.Recalled, *, why: bool) -> None:
     _print_notes(found.notes)
 
 
-def _closest(hits: Sequence[results.Hit], *, why: bool) -> None:
-    """Print what a search found though it seldom answers."""
+def _print_closest(hits: Sequence[results.Hit], *, why: bool) -> None:
+    """Print the weak hits of a search, which seldom answer the question."""
     lines = [f"#{hit.memory.id} ({hit.match:.0%})  {sanitized(hit.memory.abstract)}" for hit in hits]
     if why and hits:
         print_line(f"{_CLOSEST}:")
@@ -208,6 +208,7 @@ def _print_notes(notes: Sequence[str]) -> None:
 
 
 def _print_hit(hit: results.Hit, older_hits: Sequence[str] = (), *, why: bool) -> None:
+    """Print a hit: its labels, its match, how it was found, and its text; with `why` the parts of its score."""
     parts = hit.why
     found = ", ".join(parts.pop("found_by"))
     memory = hit.memory
@@ -260,6 +261,7 @@ def print_memories(found: Sequence[results.Memory]) -> None:
 
 
 def _print_facts(found: results.FactsFound) -> None:
+    """Print facts as a table with the time in which each holds."""
     rows = []
     for fact in found.facts:
         end = fact.valid_to.date().isoformat() if fact.valid_to else ""
@@ -271,6 +273,7 @@ def _print_facts(found: results.FactsFound) -> None:
 
 
 def _print_stats(counted: results.Stats) -> None:
+    """Print the counts of memories and facts, and the tokens that language models used."""
     span = [at.date().isoformat() for at in (counted.oldest_at, counted.newest_at) if at is not None]
     groups = {
         "by scope": counted.by_scope,
@@ -292,13 +295,14 @@ def _print_stats(counted: results.Stats) -> None:
     print_fields(fields)
 
 
-def _value(value: Any) -> str:
+def _stats_value(value: Any) -> str:
     if isinstance(value, list):
-        return ", ".join(map(_value, value))
+        return ", ".join(map(_stats_value, value))
     return f"{value['entity']} ({value['entity_type']})" if isinstance(value, dict) else str(value)
 
 
 def _print_sessions(found: SessionList, offset: int) -> None:
+    """Print a page of sessions as a table."""
     rows = [
         [
             row.session_id,
@@ -315,6 +319,7 @@ def _print_sessions(found: SessionList, offset: int) -> None:
 
 
 def _print_session(found: ShownSession, offset: int) -> None:
+    """Print a session: its head, its observations, its new topics and the stages that failed."""
     session = found.session
     lasted = f"{_to_the_minute(session.started_at)} – {_end_of_session(session)} (UTC)"
     counts = f"{session.kept} kept, {session.dropped} dropped"
@@ -334,7 +339,7 @@ def _print_session(found: ShownSession, offset: int) -> None:
 
 
 def _observation_row(row: ShownObservation) -> list[str | Text]:
-    """Return a line for a terminal: what was kept is named by its memory; of what was not, the first reason leads."""
+    """Return the row of an observation: a kept observation names its memory; a dropped observation its first reason."""
     kept = row.decision == Decision.KEPT
     became = f"{row.decision} {row.memory_id}" if kept else row.decision
     why = "" if kept else row.reason.partition(",")[0] + " · " * bool(row.summary)
@@ -363,6 +368,7 @@ def _to_the_minute(at: datetime) -> str:
 
 
 def _print_users(found: Users) -> None:
+    """Print users with their roles and teams."""
     rows = [
         [
             user.user,
@@ -385,6 +391,7 @@ def _print_users(found: Users) -> None:
 
 
 def _print_teams(found: Teams) -> None:
+    """Print teams with their members."""
     print_rows(
         [[team.team, _names_with_roles(team.members)] for team in found.teams],
         "team",
@@ -402,6 +409,7 @@ def _print_projects(found: Projects) -> None:
 
 
 def _print_tokens(found: Tokens) -> None:
+    """Print tokens with their dates, never the token itself."""
     rows = [
         [token.prefix, token.label, token.role or "all"]
         + [_to_the_day(at) for at in (token.created_at, token.expires_at, token.last_used_at, token.revoked_at)]
@@ -411,6 +419,7 @@ def _print_tokens(found: Tokens) -> None:
 
 
 def _print_audit(found: AuditPage) -> None:
+    """Print a page of the audit log, and how to read further back."""
     rows = [
         [
             f"{row.number}",
@@ -429,15 +438,17 @@ def _print_audit(found: AuditPage) -> None:
 
 
 def _audit_change(line: AuditLine) -> str:
-    return _comma_list(f"{name.replace('_', ' ')} {_in_words(value)}".rstrip() for name, value in line.changes.items())
+    return _comma_list(
+        f"{name.replace('_', ' ')} {_audit_value(value)}".rstrip() for name, value in line.changes.items()
+    )
 
 
-def _in_words(value: Any) -> str:
-    """Return a value of the journal as people say it: a list with commas, nothing for what is only so."""
+def _audit_value(value: Any) -> str:
+    """Return a value of the audit log as people write it: a list with commas, nothing for True."""
     if isinstance(value, dict):
-        return _comma_list(f"{name} {_in_words(each)}" for name, each in value.items())
+        return _comma_list(f"{name} {_audit_value(each)}" for name, each in value.items())
     if isinstance(value, list):
-        return _comma_list(map(_in_words, value))
+        return _comma_list(map(_audit_value, value))
     return {True: "", False: "no", None: "none"}.get(value, str(value)) if value in (True, False, None) else str(value)
 
 

@@ -38,7 +38,7 @@ def create(
 ) -> None:
     """Copy the whole store into one file. It is of one instant, and others may write meanwhile."""
     manifest = recollect.backup(working_folder() / file, of_store(ctx), force=force)
-    message = f"{file}: {_contents(manifest)}, {manifest.size / 1e6:.1f} MB."
+    message = f"{file}: {_counts_text(manifest)}, {manifest.size / 1e6:.1f} MB."
     note = "Memories you forget later stay in this backup."
     exit_codes.show(asdict(manifest) | {"file": str(file)}, as_json, message, note)
 
@@ -49,7 +49,7 @@ def verify(file: Written, as_json: Json = False) -> None:
     from recollect.wiring import verify_backup
 
     manifest = verify_backup(working_folder() / file)
-    message = f"{file} is whole. It was made at {manifest.made_at} and holds {_contents(manifest)}."
+    message = f"{file} is whole. It was made at {manifest.made_at} and holds {_counts_text(manifest)}."
     exit_codes.show(asdict(manifest) | {"file": str(file)}, as_json, message)
 
 
@@ -59,7 +59,7 @@ def _restore(ctx: typer.Context, file: Written, force: Force = False, as_json: J
     terminal.leave_to_client()  # the daemon has to end for it
     settings = of_store(ctx)
     restored = recollect.restore(file, settings, force=force, free=lambda: launch.stop(settings))
-    sentences = [f"Restored from {restored.manifest.made_at}: {_contents(restored.manifest)}."]
+    sentences = [f"Restored from {restored.manifest.made_at}: {_counts_text(restored.manifest)}."]
     if restored.kept:
         sentences.append(f"The previous database is kept for {KEPT_DAYS} days as {restored.kept}.")
     kept = {"kept": str(restored.kept) if restored.kept else None}
@@ -79,6 +79,6 @@ def _old_restore(ctx: typer.Context, file: Written, force: Force = False, as_jso
     _restore(ctx, file, force, as_json)
 
 
-def _contents(manifest: Manifest) -> str:
+def _counts_text(manifest: Manifest) -> str:
     counts = manifest.counts.items()
     return ", ".join(f"{count} {name.replace('journal', 'journal lines')}" for name, count in counts)

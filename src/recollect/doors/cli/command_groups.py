@@ -64,7 +64,7 @@ class _Argument(TyperArgument):
     """An argument whose help names no type of Python."""
 
     def display_type(self, _ctx: Any) -> str:
-        """Return nothing: the name and the help of an argument say what it takes."""
+        """Return an empty text: name and help of an argument tell its type already."""
         return ""
 
 
@@ -103,7 +103,7 @@ class _Group(TyperGroup):
 
 
 def _without_types(command: Any) -> None:
-    """Let no argument of a command, or of those below it, show its type."""
+    """Let no argument of a command, or of its subcommands, show its type."""
     if type(command) is TyperCommand:
         command.__class__ = _Command
     elif type(command) is TyperGroup:
@@ -115,8 +115,8 @@ def _without_types(command: Any) -> None:
         _without_types(below)
 
 
-def _part(name: str) -> typer.Typer:
-    """Import a further part of the command line."""
+def _import_part(name: str) -> typer.Typer:
+    """Import and return a further part of the command line."""
     match name:
         case "backup":
             from recollect.doors.cli.backup import cli as part
@@ -166,7 +166,7 @@ class Commands(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a command by its name, None where there is none."""
         if cmd_name not in self.commands and cmd_name in _PART_OF:
-            part = _part(_PART_OF[cmd_name])
+            part = _import_part(_PART_OF[cmd_name])
             part.rich_markup_mode = self.rich_markup_mode
             built = get_group(part)
             _without_types(built)
@@ -178,7 +178,7 @@ class Commands(TyperGroup):
         return [*dict.fromkeys((*self.commands, *_PART_OF))]
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
-        """Offer the commands that begin so, and import none: what each does stands in the texts of the help."""
+        """Return the commands that begin with the typed text, with their help and without importing any command."""
         known = json.loads(HELP.read_text(encoding="utf-8"))
         abouts = {name: known[name].split("\n\n")[1] for name in " ".join(GROUPS.values()).split()}
         described = {name: TyperCommand(name, help=" ".join(about.split())) for name, about in abouts.items()}
@@ -225,7 +225,7 @@ class Commands(TyperGroup):
 
 
 def _before_command(ctx: Any, command: Any, args: list[str]) -> list[str]:
-    """Take `--user`, `--team` and `--project` behind a command for what they are before it; return the other words.
+    """Apply `--user`, `--team` and `--project` behind a command as if they stood before it; return the other words.
 
     A command that has such an option itself keeps it.
     """

@@ -24,7 +24,7 @@ _BEFORE: Final = ("home", "user", "team", "project")
 
 def projects(ctx: typer.Context, incomplete: str) -> list[str]:
     """Return the projects that the user may read."""
-    found = _ask(ctx, "count_projects")
+    found = _ask_daemon(ctx, "count_projects")
     return _with_beginning((project.project for project in found.projects), incomplete) if found else []
 
 
@@ -47,11 +47,11 @@ OF: Final[dict[str, Callable[[typer.Context, str], list[str]]]] = {
 
 
 def _latest_memories(ctx: typer.Context) -> Iterable[Any]:
-    found = _ask(ctx, "list_memories", limit=_LATEST, order="newest")
+    found = _ask_daemon(ctx, "list_memories", limit=_LATEST, order="newest")
     return found.memories if found else ()
 
 
-def _ask(ctx: typer.Context, verb: str, **fields: Any) -> Any:
+def _ask_daemon(ctx: typer.Context, verb: str, **fields: Any) -> Any:
     """Return the answer of a verb; None where no daemon is running."""
     options = ctx.find_root().params
     try:

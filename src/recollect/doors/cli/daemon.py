@@ -45,19 +45,19 @@ def status(
         plan = Plan(ctx.obj.folder)
         more = [f"{plan.message}; the next start of the daemon goes on."] if plan.waiting else []
         state = {"running": False, **({"remembered": plan.message} if more else {})}
-        waits = {} if owner else _waits(ctx.obj)
+        waits = {} if owner else _waiting_field(ctx.obj)
         exit_codes.show(state | waits, as_json, message, *more, *waits.values())
         return
     if token:
         exit_codes.show({"bearer": client.runtime.token}, as_json, client.runtime.token)
         return
     body = {"running": True} | client.post("/status", {}) | {"url": url_for_mcp(ctx.obj, client.runtime.port)}
-    body |= _waits(ctx.obj)
+    body |= _waiting_field(ctx.obj)
     exit_codes.show(body, as_json, print_answer=lambda: answers.print_status(body))
 
 
-def _waits(settings: Settings) -> dict[str, str]:
-    """Return what is said of memories that wait for a decision; nothing where none do, or no store is there."""
+def _waiting_field(settings: Settings) -> dict[str, str]:
+    """Return the status field on memories that wait for a decision; empty where none waits, or there is no store."""
     with suppress(RecollectError):
         if settings.database_url or settings.database.exists():
             page: WaitingPage = perform(settings, "inbox", {"limit": 1})

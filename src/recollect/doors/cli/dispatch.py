@@ -47,15 +47,15 @@ class _Typed(NamedTuple):
 
 
 def run(words: list[str]) -> int | None:
-    """Run what was typed, here or in the daemon, and return its exit code; None where the command line runs it."""
+    """Run the typed command, here or in the daemon, and return its exit code; None where typer has to run it."""
     if words in (["--version"], ["-V"], ["-v"], ["version"]):
         stdout.write(f"recollect {__version__}\n")
         return 0
     shell = environment.named(_COMPLETE)
-    if shell and (ended := _completed(shell)) is not None:
+    if shell and (ended := _complete(shell)) is not None:
         return ended
     bare = not words and not shell
-    if (text := _help(["--help"] if bare else words)) is not None:
+    if (text := _help_text(["--help"] if bare else words)) is not None:
         stdout.write(text)
         return 0 if words else _NO_COMMAND
     typed = split(words)
@@ -69,7 +69,7 @@ def run(words: list[str]) -> int | None:
     if not (texts.server or texts.shares_daemon):
         return None
     folder = Path(texts.store_folder)
-    if typed.command == "mcp" and (sets := _toolsets(typed.rest)) is not None:
+    if typed.command == "mcp" and (sets := _toolsets_in(typed.rest)) is not None:
         from recollect.doors import pipe
 
         pipe.serve(typed.options, folder, sets, remote=bool(texts.server))
@@ -83,8 +83,8 @@ def run(words: list[str]) -> int | None:
     return thin.run(words, typed.options, folder, start=operation and makes, keyed=operation)
 
 
-def _completed(shell: str) -> int | None:
-    """Let the daemon complete the line that a shell asks about; None where it is asked for nothing, or not running."""
+def _complete(shell: str) -> int | None:
+    """Let the daemon complete the line in a shell; None where there is no such line, or no daemon runs."""
     from recollect.doors.cli import tab
 
     line = tab.line_from_shell(shell.removeprefix("complete_"))
@@ -95,10 +95,10 @@ def _completed(shell: str) -> int | None:
     return tab.complete(line, Path(texts.store_folder))
 
 
-def _help(words: Sequence[str]) -> str | None:
-    """Return the help that is asked for, None where nothing asks for it, or where the command line has to make it."""
+def _help_text(words: Sequence[str]) -> str | None:
+    """Return the help text that the words ask for; None without such a request, or where typer has to write it."""
     asks = {*_HELP_WANTED, "help"} if words[:1] == ["help"] else _HELP_WANTED
-    if not asks & set(words) or not _fits():
+    if not asks & set(words) or not _is_wide():
         return None
     typed = [word for word in words if word not in asks]
     typed = expand_alias(typed)
@@ -115,8 +115,8 @@ def _help(words: Sequence[str]) -> str | None:
     return next((known[path] for path in paths if path in known and path not in groups), None)
 
 
-def _fits() -> bool:
-    """Say whether what is printed has 80 columns."""
+def _is_wide() -> bool:
+    """Return whether the terminal has 80 columns."""
     columns = environment.of_terminal().get("COLUMNS", "")
     try:
         return (int(columns) if columns.isdecimal() else get_terminal_size(1).columns) >= _COLUMNS
@@ -125,7 +125,7 @@ def _fits() -> bool:
 
 
 def split(words: Sequence[str]) -> _Typed | None:
-    """Take the settings that stand before a command; None where anything but them and `--json` does."""
+    """Split the settings before a command off; None where anything but settings and `--json` precedes it."""
     options: dict[str, str] = {}
     rest = list(words)
     while rest and rest[0].startswith("-"):
@@ -139,8 +139,8 @@ def split(words: Sequence[str]) -> _Typed | None:
     return _Typed(options, expand_alias(rest)[0], rest[1:]) if rest else None
 
 
-def _toolsets(words: Sequence[str]) -> tuple[str, ...] | None:
-    """Return the toolsets that the words after `mcp` ask for; None where they say anything else."""
+def _toolsets_in(words: Sequence[str]) -> tuple[str, ...] | None:
+    """Return the toolsets that the words after `mcp` name; None where the words hold anything else."""
     names, rest = [], list(words)
     while rest:
         option, equals, value = rest.pop(0).partition("=")

@@ -47,7 +47,7 @@ def doctor(
     as_json: Json = False,
 ) -> None:
     """Check everything, and say what to do about each problem."""
-    checks = _diagnose(ctx.obj, deep=deep)
+    checks = _run_checks(ctx.obj, deep=deep)
     exit_codes.show(
         public_json(list[Check], checks)["checks"], as_json, print_answer=lambda: answers.print_checks(checks)
     )
@@ -55,8 +55,8 @@ def doctor(
         raise typer.Exit(1)
 
 
-def _diagnose(settings: Settings, *, deep: bool) -> list[Check]:
-    """Return the report, one check for each part; also when the store cannot be opened."""
+def _run_checks(settings: Settings, *, deep: bool) -> list[Check]:
+    """Return the report, a check for each part; also when the store cannot be opened."""
     checks = [
         _versions_check(),
         _settings_check(settings),
@@ -86,6 +86,7 @@ def _versions_check() -> Check:
 
 
 def _settings_check(settings: Settings) -> Check:
+    """Return the check of the settings: a problem where a variable has an unknown name."""
     caller = settings.caller
     seen = f"user {caller.user}, team {caller.team}, project {caller.project}; secrets: {settings.on_secret}"
     if unknown := unknown_variables():
@@ -95,20 +96,20 @@ def _settings_check(settings: Settings) -> Check:
 
 
 def _project_checks(here: LifecycleSettings) -> list[Check]:
-    """Return a line where the project's files set what has no effect, such as a switch in the wrong file."""
+    """Return a check where the project's files set a value without effect, such as a switch in the wrong file."""
     try:
         folder = Path.cwd()
     except OSError:  # the working folder is gone, or may not be looked at
         return []
-    if vain := "; ".join(project_files.without_effect(folder, partial(_refusal, here))):
+    if vain := "; ".join(project_files.without_effect(folder, partial(_reason_refused, here))):
         names = ", ".join(project_files.NAMES)
         advice = f"In recollect.toml, or [tool.recollect] of pyproject.toml, a project can set: {names}."
         return [Check("project settings", False, vain, advice)]
     return []
 
 
-def _refusal(here: LifecycleSettings, name: str, value: object) -> str:
-    """Return why a project's value of a setting is not used over the settings `here`, nothing if it is."""
+def _reason_refused(here: LifecycleSettings, name: str, value: object) -> str:
+    """Return why a project's value of a setting is not used over the settings `here`, an empty text if it is."""
     text = ",".join(map(str, value)) if isinstance(value, list) else value
     try:
         project = LifecycleSettings.model_validate({name: text})
@@ -125,7 +126,7 @@ def _refusal(here: LifecycleSettings, name: str, value: object) -> str:
 
 
 def _daemon_check(settings: Settings) -> Check:
-    """Tell of a running daemon which version it is; one that does not answer shows in the check of the store."""
+    """Return the check of a running daemon's version; the check of the store covers a daemon that is silent."""
     with suppress(DaemonUnreachable):
         if (client := launch.running(settings)) is not None:
             theirs, ours = client.runtime.version, version("recollect")

@@ -73,7 +73,7 @@ def edit(ctx: typer.Context, fields: Fields, as_json: bool = False, words: Words
         with opened(ctx.obj, model=True) as ask:
             outcome: Outcome = ask("update_memory", id=fields["id"], **changed, **allowed)
     except RecollectError as error:
-        kept = _kept(edited)
+        kept = _save_text(edited)
         raise relayed(type(error).__name__, f"{str(error).rstrip('.')}. Your text is kept in {kept}.") from None
     exit_codes.show(agent_json(Outcome, outcome), as_json, print_answer=lambda: answers.print_answer(outcome))
 
@@ -85,13 +85,13 @@ def _text_of(settings: Settings, fields: Fields) -> str:
 
 def _as_text(memory: Memory) -> str:
     body = memory.model_dump(mode="json", include=set(_LABELS))
-    head = "".join(f"{name}: {_value(body.get(name))}".rstrip() + "\n" for name in _LABELS)
+    head = "".join(f"{name}: {_head_value(body.get(name))}".rstrip() + "\n" for name in _LABELS)
     return f"---\n{head}---\n\n{memory.content}\n"
 
 
-def _value(value: Any) -> str:
+def _head_value(value: Any) -> str:
     if isinstance(value, list):
-        return f"[{', '.join(_value(item) for item in value)}]"
+        return f"[{', '.join(_head_value(item) for item in value)}]"
     text = "" if value is None else str(value)
     return text if not text or (_PLAIN.fullmatch(text) and ": " not in text) else json.dumps(text, ensure_ascii=False)
 
@@ -108,7 +108,7 @@ def _changed_fields(before: str, after: str) -> dict[str, Any]:
     return changed
 
 
-def _kept(text: str) -> str:
+def _save_text(text: str) -> str:
     """Write a text to a file that only its owner can read, and return the path."""
     with tempfile.NamedTemporaryFile(
         "w", encoding="utf-8", prefix="recollect-edit-", suffix=".md", delete=False

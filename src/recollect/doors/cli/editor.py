@@ -13,7 +13,7 @@ EDITED: Final = "edited"
 
 
 def edited(text: str) -> str | None:
-    """Let somebody edit a text and return what they saved, None where they saved nothing.
+    """Let somebody edit a text and return the saved text, None where they saved nothing.
 
     Raises `InvalidInput` without a terminal to edit in, `RecollectError` where the editor cannot be used.
     """

@@ -18,7 +18,7 @@ import typer
 from recollect.domain.results import Listed, Outcome, Recalled, WriteStatus
 from recollect.domain.verbs import BY_NAME
 from recollect.doors.cli import render, terminal
-from recollect.doors.cli.answers import named_here, print_answer, with_contents
+from recollect.doors.cli.answers import in_commands, print_answer, with_contents
 from recollect.doors.cli.opening import NEED_MODEL, opened, perform
 from recollect.doors.cli.options import in_options
 from recollect.doors.cli.render import err, out, sanitized
@@ -39,14 +39,14 @@ def run(cli: typer.Typer) -> int:
     """Run the command line and return its exit code; an error is a message on standard error, or JSON with `--json`."""
     _prepare_streams()
     try:
-        return _run(lambda: cli(_json_last(sys.argv[1:]), standalone_mode=False))
+        return _run_command(lambda: cli(_json_last(sys.argv[1:]), standalone_mode=False))
     except OSError as error:  # from writing the answer: all others are handled
         return unwritable(error)
 
 
 def run_words(command: Any, words: Sequence[str]) -> int:
     """Run these words of a client's command line as `run` does, for the terminal that is the current one."""
-    return _run(lambda: command.main(args=_json_last(words), prog_name="recollect", standalone_mode=False))
+    return _run_command(lambda: command.main(args=_json_last(words), prog_name="recollect", standalone_mode=False))
 
 
 def fail(error: RecollectError) -> int:
@@ -55,7 +55,7 @@ def fail(error: RecollectError) -> int:
 
 
 def unwritable(error: OSError) -> int:
-    """Say that the answer cannot be written, unless nobody reads it any more, and return the exit code."""
+    """Print that the answer cannot be written, unless its reader is gone, and return the exit code."""
     _discard_output()
     if not isinstance(error, BrokenPipeError):
         _print_message(f"The answer cannot be written: {error.strerror or error}.")
@@ -65,9 +65,9 @@ def unwritable(error: OSError) -> int:
 def show(
     body: Any, as_json: bool, *sentences: str, print_answer: Callable[[], None] = lambda: None, brief: bool = False
 ) -> None:
-    """Print an answer as JSON, or for people what `print_answer` prints and these sentences.
+    """Print an answer as JSON, or for people by `print_answer` and these sentences.
 
-    A `brief` one is printed as its tokens were counted, where standard output can encode it.
+    A `brief` answer is printed exactly as its tokens were counted, where standard output can encode it.
     """
     stream = terminal.stdout()
     unicode = "utf" in stream.encoding.lower()
@@ -86,12 +86,12 @@ def answered(
 ) -> Any:
     """Run a verb, print its answer and return it; exit with the code of `NotFound` when nothing was found.
 
-    `stored` is what the answer also says of a new memory.
+    `stored` is a sentence for the answer to a new memory.
     """
     result = perform(settings, name, fields)
     brief = isinstance(result, Recalled) and result.index is not None
     if isinstance(result, Outcome):
-        result = named_here(result)
+        result = in_commands(result)
     if stored and isinstance(result, Outcome) and result.status is WriteStatus.STORED:
         result = replace(result, notes=(*result.notes, stored))
     body, offset = agent_json(BY_NAME[name].answer, result), fields.get("offset", 0)
@@ -114,7 +114,7 @@ def answered_each(
     for request in requests:
         BY_NAME[name].request(**request)
     with opened(settings, model=name in NEED_MODEL) as run:
-        outcomes = [_outcome(run, name, request, alone=len(requests) == 1) for request in requests]
+        outcomes = [_outcome_of(run, name, request, alone=len(requests) == 1) for request in requests]
     bodies = [agent_json(Outcome, outcome) for outcome in outcomes]
 
     def print_all() -> None:
@@ -126,17 +126,18 @@ def answered_each(
         raise typer.Exit(NotFound.exit_code)
 
 
-def _outcome(run: Callable[..., Any], name: str, request: dict[str, Any], *, alone: bool) -> Outcome:
+def _outcome_of(run: Callable[..., Any], name: str, request: dict[str, Any], *, alone: bool) -> Outcome:
     """Return the outcome of a request; among several requests, "not found" does not stop the others."""
     try:
-        return named_here(run(name, **request))
+        return in_commands(run(name, **request))
     except NotFound:
         if alone:
             raise
         return Outcome(WriteStatus.NOT_FOUND, str(request["id"]))
 
 
-def _run(command: Callable[[], Any]) -> int:
+def _run_command(command: Callable[[], Any]) -> int:
+    """Run a command and return its exit code; every error of ours or of typer is printed."""
     try:
         code = command()
         terminal.stdout().flush()
@@ -154,9 +155,9 @@ def _run(command: Callable[[], Any]) -> int:
 
 
 def _json_last(typed: Sequence[str]) -> list[str]:
-    """Put `--json` behind everything else, wherever it was typed: each command knows it there.
+    """Move `--json` behind all other words, wherever it was typed: each command knows it there.
 
-    `-o json` and `--format json` mean the same, but for a command whose option that is.
+    `-o json` and `--format json` mean the same, except for a command that has such an option.
     """
     options = list(takewhile(lambda word: word != "--", typed))
     rest = typed[len(options) :]
@@ -192,6 +193,7 @@ def _number_message(found: re.Match[str]) -> str:
 
 
 def _print_error(kind: str, message: str, code: int) -> int:
+    """Print an error, as JSON with `--json`, and return its exit code."""
     if _JSON in takewhile(lambda word: word != "--", terminal.words()):
         show({"message": message, "error": kind}, as_json=True)
         terminal.stdout().flush()
@@ -216,5 +218,5 @@ def _prepare_streams() -> None:
 
 
 def _discard_output() -> None:
-    """Keep the interpreter from writing the rest of the answer at its end."""
+    """Keep the interpreter from writing the rest of the answer when it ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

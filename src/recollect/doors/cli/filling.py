@@ -24,9 +24,9 @@ _HOW = "`recollect init --take-in`"
 def offer(
     settings: Settings, root: Path, wanted: bool | None, *, asked: bool, quiet: bool, tell: Tell
 ) -> dict[str, Any]:
-    """Show what agents remember, and take it in where that is `wanted`; where nobody said so, ask whoever is `asked`.
+    """Show what agents remember, and take it in where that is `wanted`; with None ask the person if `asked`.
 
-    Return what was found and what became of it.
+    Return the files found and the state of their import.
     """
     found = find_remembered(root, settings.home)
     plan = Plan(settings.folder)
@@ -37,18 +37,18 @@ def offer(
             tell("All that agents here remember is taken in.")
         return body | {"state": "nothing new"}
     if not quiet:
-        _preview(new, found)
+        _print_preview(new, found)
     if wanted is None and asked:
         wanted = typer.confirm("Take this in? It is read here, in the background, and sent nowhere.", err=True)
     if not wanted:
         count, size = len(new), _size_text(body["bytes"])
         tell(f"What agents here remember ({count} files, {size}) was left alone; {_HOW} takes it in.")
         return body | {"state": "left alone"}
-    return body | {"state": _begin(settings, plan, new, tell, quiet=quiet)}
+    return body | {"state": _take_in(settings, plan, new, tell, quiet=quiet)}
 
 
-def _begin(settings: Settings, plan: Plan, new: Sequence[Remembered], tell: Tell, *, quiet: bool) -> str:
-    """Let the daemon take the files in; without one do it at once, here."""
+def _take_in(settings: Settings, plan: Plan, new: Sequence[Remembered], tell: Tell, *, quiet: bool) -> str:
+    """Let the daemon take the files in, or do it here where no daemon is used; return the state."""
     if settings.daemon:
         files = [asdict(file) for file in new]
         client = launch.ensure(settings)
@@ -62,7 +62,7 @@ def _begin(settings: Settings, plan: Plan, new: Sequence[Remembered], tell: Tell
     return "taken in"
 
 
-def _preview(new: Sequence[Remembered], found: Found) -> None:
+def _print_preview(new: Sequence[Remembered], found: Found) -> None:
     """Print a row for each kind of file of each agent."""
     rows = []
     for agent, what in dict.fromkeys((file.agent, file.what) for file in new):

@@ -75,7 +75,7 @@ def forget(
     _Chosen(**fields)
     if not (yes or dry_run):
         terminal.leave_to_client()
-    ask_first = None if yes or dry_run else partial(_agreed, soft=soft, as_json=as_json)
+    ask_first = None if yes or dry_run else partial(_confirm, soft=soft, as_json=as_json)
     with opened(ctx.obj, model=False) as ask:
         found = every(ask, fields)
         if ask_first is not None and found and not ask_first(found):
@@ -101,6 +101,7 @@ def _with_id_of_key(settings: Settings, fields: Fields) -> Fields:
 def _forget_named(
     ctx: typer.Context, operation: str, fields: Fields, more: Sequence[str] | None, as_json: bool
 ) -> None:
+    """Forget the memories with these ids; raise `InvalidInput` without an id, or with a filter."""
     if "id" not in fields:
         raise InvalidInput("id", "Missing id: Type the id of a memory, or `--where` and filters")
     others = fields.keys() - Forget.model_fields.keys()
@@ -118,8 +119,8 @@ def _print_hidden(outcome: Outcome) -> None:
         answers.print_answer(outcome)
 
 
-def _agreed(found: Sequence[Memory], *, soft: bool, as_json: bool) -> bool:
-    """Show how many there are and the first of them, and ask; raise `InvalidInput` where nobody can answer."""
+def _confirm(found: Sequence[Memory], *, soft: bool, as_json: bool) -> bool:
+    """Show the number of memories and the first of them, and ask; raise `InvalidInput` where nobody can answer."""
     if as_json or sys.stdin is None or not sys.stdin.isatty():
         raise InvalidInput(
             "yes",
@@ -130,13 +131,14 @@ def _agreed(found: Sequence[Memory], *, soft: bool, as_json: bool) -> bool:
 
 
 def _forget_all(ask: Ask, operation: str, found: Sequence[Memory], fields: Fields) -> list[int]:
-    """Forget each of them and return the ids of those that were still there."""
+    """Forget each of these memories and return the ids of those that still existed."""
     allowed = {name: value for name, value in fields.items() if name in Levels.model_fields}
     outcomes: dict[int, Outcome] = {memory.id: ask(operation, id=str(memory.id), **allowed) for memory in found}
     return [id for id, outcome in outcomes.items() if outcome.status is WriteStatus.DELETED]
 
 
 def _print_forgotten(found: Sequence[Memory], gone: Sequence[int], as_json: bool, *, dry_run: bool, soft: bool) -> None:
+    """Print how many memories were forgotten, or would be; exit with the code of `NotFound` where none was found."""
     what = "would be forgotten" if dry_run else "hidden; `recollect undo ID` brings one back" if soft else "deleted"
     ids = [memory.id for memory in found] if dry_run else gone
     message = f"{_memory_count(ids)} {what}." if found else "No memory passes these filters."

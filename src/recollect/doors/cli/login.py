@@ -40,20 +40,20 @@ def login(
     """Sign in to a team's server through its identity provider. The token goes into a file that only you can read."""
     terminal.leave_to_client()
     settings: Settings = ctx.obj
-    server = _server(url or settings.url, settings)
+    server = _server_address(url or settings.url, settings)
     from recollect.client.authorization import SigningIn, Wanted  # with what speaks OAuth: not for help
 
     signing_in = SigningIn(parse(server, insecure=settings.insecure), Wanted(f"login on {socket.gethostname()}", days))
     if device:
-        issued = signing_in.by_code(lambda address, code: _say(f"Open {address} and type the code {code}"))
+        issued = signing_in.by_code(lambda address, code: _print_note(f"Open {address} and type the code {code}"))
     else:
-        issued = signing_in.by_browser(_say_address if no_browser else _open)
+        issued = signing_in.by_browser(_say_address if no_browser else _open_browser)
     file = token_file()
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_private(file, f"{issued['token']}\n")
     body = {"user": issued["user"], "url": server, "file": str(file), "expires_at": issued["expires_at"]}
     until = f"until {str(issued['expires_at'])[:10]}"
-    show(body, as_json, f"Signed in to {server} as {issued['user']}, {until}.", *_advice(server))
+    show(body, as_json, f"Signed in to {server} as {issued['user']}, {until}.", *_profile_advice(server))
 
 
 @cli.command()
@@ -65,7 +65,7 @@ def logout(ctx: typer.Context, as_json: Json = False) -> None:
     token = file.read_text(encoding="utf-8").strip() if file.exists() else ""
     if not token:
         raise InvalidInput("token", f"You are not signed in: there is no token in {file}.")
-    signed_in = settings.model_copy(update={"url": _server(settings.url, settings), "token": token})
+    signed_in = settings.model_copy(update={"url": _server_address(settings.url, settings), "token": token})
     from recollect.client.connection import ServerConnection
 
     try:
@@ -82,7 +82,8 @@ def token_file() -> Path:
     return Path(named(_VARIABLE) or _FILE).expanduser()
 
 
-def _server(url: str, settings: Settings) -> str:
+def _server_address(url: str, settings: Settings) -> str:
+    """Return the address of the server, as typed or from the settings; raise `InvalidInput` for an unusable address."""
     if not url:
         raise InvalidInput("url", "Missing address: name the server, or set RECOLLECT_URL.")
     try:
@@ -91,21 +92,21 @@ def _server(url: str, settings: Settings) -> str:
         raise InvalidInput("url", f"Invalid url: The address {error}") from None
 
 
-def _advice(server: str) -> list[str]:
-    """Return the lines of a shell's profile that are still missing."""
+def _profile_advice(server: str) -> list[str]:
+    """Return the lines that the shell's profile still lacks."""
     lines = {"RECOLLECT_URL": server, _VARIABLE: str(_FILE)}
     missing = [f"export {name}={value}" for name, value in lines.items() if not named(name)]
     return ["Add to your shell's profile:", *missing] if missing else []
 
 
-def _open(address: str) -> None:
+def _open_browser(address: str) -> None:
     _say_address(address)
     webbrowser.open(address)
 
 
 def _say_address(address: str) -> None:
-    _say(f"Sign in at {address}")
+    _print_note(f"Sign in at {address}")
 
 
-def _say(text: str) -> None:
+def _print_note(text: str) -> None:
     err.print(text, highlight=False, markup=False, soft_wrap=True)

@@ -124,7 +124,7 @@ def options(
 
 
 def _check_store(settings: Settings) -> None:
-    """Raise `InvalidInput` where the data folder that was named holds no store: its name may be misspelt."""
+    """Raise `InvalidInput` where the named data folder holds no store: its name may be misspelt."""
     if not (settings.url or settings.database_url or (settings.folder / "memory.db").exists()):
         missing = shlex.quote(str(settings.folder))
         raise InvalidInput(
@@ -144,11 +144,11 @@ def remember(
     """Store a memory, or update it by its key or `--id`."""
     if redact:
         ctx.obj = ctx.obj.model_copy(update={"on_secret": OnSecret.REDACT})
-    exit_codes.answered(ctx.obj, "remember", fields, as_json, stored=_where_it_went(ctx.obj, fields))
+    exit_codes.answered(ctx.obj, "remember", fields, as_json, stored=_place_sentence(ctx.obj, fields))
 
 
-def _where_it_went(settings: Settings, fields: Fields) -> str:
-    """Say where a new memory lies and who can read it, where nobody named a scope, a project or a repository."""
+def _place_sentence(settings: Settings, fields: Fields) -> str:
+    """Return where a new memory is and who can read it; empty in a repository, or where a place was named."""
     if fields.keys() & {"scope", "id", "supersedes"} or "project" in settings.model_fields_set:
         return ""
     try:
@@ -183,11 +183,11 @@ def _register_verb(name: str, operation: str, about: str) -> None:
     @cli.command(name, help=about)
     @from_fields(BY_NAME[operation].request, _POSITIONAL.get(name, ""))
     def run(ctx: typer.Context, fields: Fields, as_json: bool = False) -> None:
-        exit_codes.answered(ctx.obj, operation, _by_id(fields) if name == "similar" else fields, as_json)
+        exit_codes.answered(ctx.obj, operation, _text_as_id(fields) if name == "similar" else fields, as_json)
 
 
-def _by_id(fields: dict[str, Any]) -> dict[str, Any]:
-    """Take a number that stands where a text may stand for the id of a memory, as every other command does."""
+def _text_as_id(fields: dict[str, Any]) -> dict[str, Any]:
+    """Take a number in the place of a text for the id of a memory, as every other command does."""
     number = str(fields.get("content") or "").removeprefix("#")
     if not number.isdecimal() or fields.get("id"):
         return fields
@@ -278,7 +278,7 @@ def _filters(ctx: typer.Context, fields: Fields) -> None:
 
 
 def whole() -> Any:
-    """Return the whole command line, with every part of it."""
+    """Return the whole command line with all its parts."""
     command: Any = get_command(cli)
     for name in command.list_commands(None):
         command.get_command(None, name)

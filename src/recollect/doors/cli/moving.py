@@ -31,7 +31,7 @@ def move_all(settings: Settings, old: str) -> int:
     if not any(found.values()):
         raise NotFound(f"No memory is filed under {old}.")
     with opened(settings, model=True) as here:
-        total = _imported(lines, lambda batch: here("import_batch", **dict(batch)))
+        total = _import_lines(lines, lambda batch: here("import_batch", **dict(batch)))
     if lost := total.counts["failed"] + total.counts["refused"]:
         raise InvalidInput("old", f"{lost} could not be stored here, so that all stay in {old} too. {total.message}")
     with opened(settings.model_copy(update={"project": old}), model=False) as there:
@@ -42,7 +42,7 @@ def move_all(settings: Settings, old: str) -> int:
     return len(found["memory"])
 
 
-def _imported(lines: Iterable[dict[str, Any]], send: Callable[[ImportBatch], Imported]) -> Imported:
+def _import_lines(lines: Iterable[dict[str, Any]], send: Callable[[ImportBatch], Imported]) -> Imported:
     """Store the lines of an export, by way of a file that nobody else can read."""
     with TemporaryDirectory() as folder:
         file = Path(folder) / "moved.jsonl"

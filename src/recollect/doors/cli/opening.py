@@ -57,7 +57,7 @@ def opened(settings: Settings, *, model: bool) -> Iterator[Callable[..., Any]]:
         from recollect.client.connection import remote
 
         with remote(settings) as link:
-            yield link.perform if settings.url or launch.running(settings) else _patient(link.perform)
+            yield link.perform if settings.url or launch.running(settings) else _with_notice(link.perform)
     else:
         from recollect.doors.handlers import perform
 
@@ -65,8 +65,8 @@ def opened(settings: Settings, *, model: bool) -> Iterator[Callable[..., Any]]:
             yield lambda name, **fields: perform(app, name, fields, settings.caller)
 
 
-def _patient(perform: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that runs verbs; its first call starts the daemon and tells the waiting user."""
+def _with_notice(perform: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function that runs verbs; its first call starts the daemon and prints a notice if that takes long."""
     started = False
 
     def run(name: str, **fields: Any) -> Any:
@@ -81,14 +81,14 @@ def _patient(perform: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def perform(settings: Settings, name: str, fields: dict[str, Any], *, model: bool | None = None) -> Any:
-    """Run one verb; raise `InvalidInput` for what was typed before anything is started."""
+    """Run a verb; raise `InvalidInput` for invalid fields before anything is started."""
     BY_NAME[name].request(**fields)
     with opened(settings, model=name in NEED_MODEL if model is None else model) as run:
         return run(name, **fields)
 
 
 def _open_unless_daemon(settings: Settings, *, model: bool) -> App | None:
-    """Open the store in this process; None where a daemon has it, or takes it at this moment."""
+    """Open the store in this process; None where a daemon owns it or is about to."""
     from recollect.client import launch  # with what speaks HTTP: not for help
 
     if settings.url or (
@@ -121,7 +121,7 @@ def administering(settings: Settings) -> Iterator[Callable[..., Any]]:
 
 
 def _open_in_place_of_daemon(settings: Settings) -> App:
-    """Open the store here; a daemon that another command has started gives way, and the next command starts it."""
+    """Open the store here; a daemon that a command started ends first, and the next command starts it again."""
     from recollect.client import launch
 
     try:
@@ -137,7 +137,7 @@ def _open_in_place_of_daemon(settings: Settings) -> App:
 
 
 def of_store(ctx: typer.Context) -> Settings:
-    """Return the settings of a command that looks after the store here; raise `InvalidInput` where it is elsewhere."""
+    """Return the settings for a command that maintains the local store; raise `InvalidInput` for a store elsewhere."""
     settings: Settings = ctx.obj
     if settings.url:
         raise InvalidInput(

@@ -94,16 +94,16 @@ def from_fields(
     """
     fields = {name: field for name, field in request.model_fields.items() if name not in without.split()}
     arguments = {
-        name: _argument(name, field) for name, field in fields.items() if field.is_required() or name == positional
+        name: _argument_for(name, field) for name, field in fields.items() if field.is_required() or name == positional
     }
     filters = Filters.model_fields if issubclass(request, Filters) else {}
     options = {
-        name: _option(name, field, FILTERS if name in filters else None, stores=issubclass(request, _STORES))
+        name: _option_for(name, field, FILTERS if name in filters else None, stores=issubclass(request, _STORES))
         for name, field in fields.items()
         if name not in arguments
     }
     if expires := "ttl_days" in fields:
-        options["expires"] = _parameter(
+        options["expires"] = _keyword_parameter(
             "expires", str | None, typer.Option("--expires", help=_EXPIRES, metavar="WHEN"), None
         )
     added = arguments | options
@@ -116,11 +116,11 @@ def from_fields(
 
         def run(**typed: Any) -> None:
             until = typed.pop("expires") if expires else None
-            values = {name: _value(request, name, typed.pop(name)) for name in fields}
+            values = {name: _value_of(request, name, typed.pop(name)) for name in fields}
             if until:
                 values["ttl_days"] = days_left(until, values["ttl_days"])
             if issubclass(request, _STORES):
-                values["sensitivity"] = _level(values)
+                values["sensitivity"] = _sensitivity_in(values)
             command(fields={name: value for name, value in values.items() if value is not None}, **typed)
 
         known = cast(Any, run)
@@ -132,7 +132,7 @@ def from_fields(
     return widened
 
 
-def _level(values: dict[str, Any]) -> str | None:
+def _sensitivity_in(values: dict[str, Any]) -> str | None:
     """Return the level at which a write stores; raise `InvalidInput` where its options name two."""
     named = values["sensitivity"]
     if values["allow_private"] and values["allow_secret"]:
@@ -145,32 +145,34 @@ def _level(values: dict[str, Any]) -> str | None:
     return flagged
 
 
-def _parameter(name: str, kind: Any, about: Any, default: Any) -> inspect.Parameter:
+def _keyword_parameter(name: str, kind: Any, about: Any, default: Any) -> inspect.Parameter:
     annotation = Annotated[kind, about]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-def _argument(name: str, field: FieldInfo) -> inspect.Parameter:
+def _argument_for(name: str, field: FieldInfo) -> inspect.Parameter:
+    """Return the argument for a field: a text takes several words, any other field a word."""
     if name in _TEXTS:
         about = typer.Argument(
             metavar=name.upper(), help=f"{_help_of(field)[:-1]}; {_PIPED if field.is_required() else QUOTES}."
         )
-        return _parameter(name, list[str] | None, about, None)
+        return _keyword_parameter(name, list[str] | None, about, None)
     about = typer.Argument(metavar=name.upper(), help=_help_of(field))
     if field.is_required():
-        return _parameter(name, str, about, inspect.Parameter.empty)
-    return _parameter(name, str | None, about, None)
+        return _keyword_parameter(name, str, about, inspect.Parameter.empty)
+    return _keyword_parameter(name, str | None, about, None)
 
 
-def _option(name: str, field: FieldInfo, panel: str | None, *, stores: bool) -> inspect.Parameter:
+def _option_for(name: str, field: FieldInfo, panel: str | None, *, stores: bool) -> inspect.Parameter:
+    """Return the option for a field; in a command that `stores`, the option of a level marks the memory."""
     kind = _plain_type(field.annotation)
     level = name.removeprefix("allow_")
     mark = f"Mark it as {level}: only you can read it, and only with `--{level}`. Credentials are refused all the same."
     text = mark if stores and name in Levels.model_fields else _help_of(field)
     called = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
     names = (called,) if isinstance(called, str) else called
-    shown = _METAVARS.get(_member(field.annotation))
-    complete: Callable[..., list[str]] | None = _lazily(name) if name in _STORED else None
+    shown = _METAVARS.get(_type_of_member(field.annotation))
+    complete: Callable[..., list[str]] | None = _lazy_completion(name) if name in _STORED else None
     if issubclass(kind, StrEnum) and len(kind) > _MOST_CHOICES:
         text = f"{text} One of: {', '.join(kind)}." if stores else text
         shown, complete = "NAME", _completion_of(kind)
@@ -179,15 +181,15 @@ def _option(name: str, field: FieldInfo, panel: str | None, *, stores: bool) -> 
         *names, help=text, case_sensitive=False, rich_help_panel=panel, metavar=shown, autocompletion=complete
     )
     if kind is bool:
-        return _parameter(name, bool, about, False)
+        return _keyword_parameter(name, bool, about, False)
     if kind is tuple:
         kind = list[str]
     elif kind not in (int, float) and not issubclass(kind, StrEnum):
         kind = str
-    return _parameter(name, kind | None, about, None)
+    return _keyword_parameter(name, kind | None, about, None)
 
 
-def _lazily(name: str) -> Callable[..., list[str]]:
+def _lazy_completion(name: str) -> Callable[..., list[str]]:
     """Return the function that completes a field from stored values; it is imported only by a shell's completion."""
 
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
@@ -198,7 +200,7 @@ def _lazily(name: str) -> Callable[..., list[str]]:
     return complete
 
 
-projects: Final = _lazily("to_project")
+projects: Final = _lazy_completion("to_project")
 
 
 def _completion_of(kind: type[StrEnum]) -> Callable[[str], list[str]]:
@@ -222,20 +224,20 @@ def in_options(text: str) -> str:
     return text
 
 
-def _member(annotation: Any) -> Any:
-    """Return the type of a field as it is typed: of a list that of its members."""
+def _type_of_member(annotation: Any) -> Any:
+    """Return the type that is typed for a field: for a list the type of its members."""
     kind = _plain_type(annotation)
     return str if kind is tuple or not isinstance(kind, type) else kind
 
 
 def _plain_type(annotation: Any) -> Any:
-    """Return a type without its constraints, its alternative `None` and its members: `tuple` for a list of names."""
+    """Return a type without its constraints and without `None`; a list of names becomes `tuple`."""
     while (origin := get_origin(annotation)) not in (None, tuple):
         annotation = next(part for part in get_args(annotation) if part is not NoneType)
     return origin or (annotation if isinstance(annotation, type) else str)  # a literal is one text of several
 
 
-def _value(request: type[Request], name: str, typed: Any) -> Any:
+def _value_of(request: type[Request], name: str, typed: Any) -> Any:
     """Return the typed value of a field, or None; a content `-` is read from standard input."""
     field = request.model_fields[name]
     if name in _TEXTS:

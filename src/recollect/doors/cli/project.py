@@ -57,7 +57,7 @@ def set_(
         )
     sentences = _filed_under(former, count)
     if count and take:
-        moved = _move(settings.model_copy(update={"project": named}), former)
+        moved = _move_all(settings.model_copy(update={"project": named}), former)
         sentences, count = (f"{_memory_count(moved)} moved from {former} to {named}.",), 0
     body = {"project": named, "source": str(file), "under_former_name": count}
     exit_codes.show(body, as_json, f"The project is {named}; see {file}.", *sentences)
@@ -83,9 +83,8 @@ def rename(
         set_(ctx, new or name, True, as_json)
         return
     target = Caller(user=settings.user, team=settings.team, project=new).project
-    moved = (
-        f"{_memory_count(_move(settings.model_copy(update={'project': target}), name))} moved from {name} to {target}."
-    )
+    count = _move_all(settings.model_copy(update={"project": target}), name)
+    moved = f"{_memory_count(count)} moved from {name} to {target}."
     exit_codes.show({"message": moved, "project": target}, as_json, moved)
 
 
@@ -109,13 +108,13 @@ def move(
     They get new ids. Nothing is taken out of the other project before all of it is here.
     """
     settings: Settings = ctx.obj
-    count = _move(settings, old)
+    count = _move_all(settings, old)
     moved = f"{_memory_count(count)} moved from {old} to {settings.project}."
     exit_codes.show({"message": moved, "memories": count}, as_json, moved)
 
 
-def _move(settings: Settings, old: str) -> int:
-    """Move all memories and facts of another project into that of the settings, and return how many memories."""
+def _move_all(settings: Settings, old: str) -> int:
+    """Move all memories and facts of another project into this project, and return the number of memories."""
     terminal.leave_to_client()  # which sends a few at a time
     from recollect.doors.cli.moving import move_all  # with the readers of every format
 
@@ -123,6 +122,7 @@ def _move(settings: Settings, old: str) -> int:
 
 
 def _show_project(settings: Settings, as_json: bool) -> None:
+    """Print the project of the working folder, its source, and memories under names that it had before."""
     found = find_project(environment.working_folder(), settings.home)
     source = found.source if found.name == settings.project else "the setting `project`"
     sentences = [f"{settings.project} (from {source})"]
@@ -143,7 +143,7 @@ def _show_project(settings: Settings, as_json: bool) -> None:
 
 
 def _filed_under(old: str, count: int) -> tuple[str, ...]:
-    """Say how the memories get here that are filed under a name that the project had before, if there are any."""
+    """Return the sentence on how to move memories under a former name of the project; none without memories."""
     return (filed_under(old, count),) if count else ()
 
 

@@ -58,7 +58,7 @@ def print_rows(rows: Sequence[Sequence[str | Text]], *columns: str, title: str =
         return
     cells = [[Text(sanitized(cell)) if isinstance(cell, str) else cell for cell in row] for row in rows]
     if out.is_terminal:
-        out.print(_table(cells, columns, title))
+        out.print(_build_table(cells, columns, title))
         return
     texts = [[cell.plain for cell in row] for row in cells]
     if columns:
@@ -67,7 +67,8 @@ def print_rows(rows: Sequence[Sequence[str | Text]], *columns: str, title: str =
     out.file.write("".join(f"{line}\n" for line in lines))
 
 
-def _table(cells: Sequence[Sequence[Text]], columns: Sequence[str], title: str) -> Table:
+def _build_table(cells: Sequence[Sequence[Text]], columns: Sequence[str], title: str) -> Table:
+    """Return a table without borders; without columns its rows are names and values that keep their lines."""
     wide = bool(_WIDE & set(columns))
     table = Table(
         title=title or None, title_justify="left", box=None, pad_edge=False, show_header=bool(columns), expand=wide
@@ -91,21 +92,21 @@ def _one_line(cell: Text) -> Text:
 
 @contextmanager
 def paged() -> Iterator[None]:
-    """Page the output of the block when it goes to a terminal that it does not fit on."""
+    """Show the output of the block in a pager when the terminal is too small for it."""
     if client_pages() or not (out.is_terminal and sys.stdin is not None and sys.stdin.isatty() and sys.stdout.isatty()):
         yield
         return
     with out.capture() as captured:
         yield
     text = captured.get()
-    if needs_pager(text, _rows()):
+    if needs_pager(text, _terminal_rows()):
         page(text)
     else:
         out.file.write(text)
 
 
-def _rows() -> int:
-    """Return the rows of the terminal as it says, where rich takes 25 for none."""
+def _terminal_rows() -> int:
+    """Return the number of rows that the terminal reports; without a terminal, that of the console."""
     try:
         return os.get_terminal_size(sys.stdout.fileno()).lines
     except OSError:
@@ -141,7 +142,7 @@ def print_fields(fields: Mapping[str, str]) -> None:
 
 
 def page_line(shown: int, total: int, offset: int) -> str:
-    """Return the line that names the shown part of a list, and how to see more of it."""
+    """Return the line on the shown part of a list, with the way to see more of it."""
     if not shown:
         return "Nothing found." if not total else f"Nothing there: {total} in all."
     left = total - offset - shown

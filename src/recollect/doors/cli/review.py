@@ -76,11 +76,11 @@ def inbox(
     ] = None,
 ) -> None:
     """Decide what waits: with one key each in a terminal. What is not decided is never put before a prompt."""
-    if (asked := _decided(decide, source, decision)) is not None:
+    if (asked := _decision_typed(decide, source, decision)) is not None:
         exit_codes.answered(ctx.obj, "decide", asked | _level_fields(fields), as_json)
         return
     if rules or drop_rule is not None:
-        _rules(ctx, fields, drop_rule, as_json)
+        _show_rules(ctx, fields, drop_rule, as_json)
         return
     page: WaitingPage = perform(ctx.obj, "inbox", fields)
     if as_json or not render.out.is_terminal or not page.total:
@@ -90,8 +90,8 @@ def inbox(
     _decide_each(ctx, fields)
 
 
-def _decided(decide: str | None, source: list[str] | None, decision: str | None) -> dict[str, Any] | None:
-    """Return what is decided without asking, None where nothing is; raise `InvalidInput` for half of a decision."""
+def _decision_typed(decide: str | None, source: list[str] | None, decision: str | None) -> dict[str, Any] | None:
+    """Return the decision in the options, None without any; raise `InvalidInput` for half of a decision."""
     named: dict[str, Any] = ({} if decide is None else {"id": decide}) | ({"sources": source} if source else {})
     if bool(named) != (decision is not None):
         name = "source" if source else "decide"
@@ -101,7 +101,7 @@ def _decided(decide: str | None, source: list[str] | None, decision: str | None)
     return named | {"decision": decision} if named else None
 
 
-def _rules(ctx: typer.Context, fields: dict[str, Any], dropped: str | None, as_json: bool) -> None:
+def _show_rules(ctx: typer.Context, fields: dict[str, Any], dropped: str | None, as_json: bool) -> None:
     """Remove the rule for a source, or list all rules."""
     if dropped is not None:
         named = {name: value for name, value in fields.items() if name in DropSourceRule.model_fields}
@@ -121,14 +121,14 @@ def _print_rules(page: SourceRulePage) -> None:
 
 
 def print_waiting(page: WaitingPage) -> None:
-    """Print what waits, one after the other."""
+    """Print the waiting memories."""
     for waiting in page.waiting:
         _print_waiting(waiting)
     print_line(page.message)
 
 
 def _print_page(page: WaitingPage) -> None:
-    """Print what waits, and how to decide it where nobody can be asked."""
+    """Print the waiting memories, and how to decide on them where nobody can be asked."""
     print_waiting(page)
     if page.total:
         print_line(_WITHOUT_TERMINAL)
@@ -145,7 +145,9 @@ def _decide_each(ctx: typer.Context, fields: dict[str, Any]) -> None:
     """Show each memory that waits and ask for a key, until none is left or the person ends."""
     seen: set[int] = set()
     with opened(ctx.obj, model=False) as run:
-        while waiting := _next(lambda place: run("inbox", **fields | {"limit": _PAGE, "offset": place}).waiting, seen):
+        while waiting := _first_unseen(
+            lambda place: run("inbox", **fields | {"limit": _PAGE, "offset": place}).waiting, seen
+        ):
             seen.add(waiting.id)
             _print_waiting(waiting)
             asked = _ASKED_IN_QUARANTINE if waiting.quarantined else _ASKED
@@ -168,8 +170,8 @@ def _level_fields(fields: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in fields.items() if name in Levels.model_fields}
 
 
-def _next(page: Callable[[int], Sequence[Waiting]], seen: Collection[int]) -> Waiting | None:
-    """Return the first of what waits that was not shown yet."""
+def _first_unseen(page: Callable[[int], Sequence[Waiting]], seen: Collection[int]) -> Waiting | None:
+    """Return the first waiting memory that was not shown yet, None after the last."""
     for place in count(0, _PAGE):
         found = page(place)
         if (new := next((memory for memory in found if memory.id not in seen), None)) is not None or len(found) < _PAGE:
@@ -190,12 +192,12 @@ def withdraw(
     if undo is not None:
         answer: Withdrawn = perform(ctx.obj, "undo_withdrawal", {"id": undo})
     else:
-        answer = _withdrawn(ctx, fields | {"apply": yes})
+        answer = _withdraw_source(ctx, fields | {"apply": yes})
     exit_codes.show(public_json(Withdrawn, answer), as_json, print_answer=lambda: _print_withdrawn(answer, yes=yes))
 
 
-def _withdrawn(ctx: typer.Context, fields: Fields) -> Withdrawn:
-    """Withdraw a source; a path names the file that it leads to, however that was written when it was imported."""
+def _withdraw_source(ctx: typer.Context, fields: Fields) -> Withdrawn:
+    """Withdraw a source; a path means its file, however the import wrote that path."""
     answer: Withdrawn = perform(ctx.obj, "withdraw", fields)
     for source in _spellings(fields.get("source") or ""):
         if not answer.nearest:

@@ -66,7 +66,7 @@ def serve(
         _serve_team(ctx.obj, {"host": host, "port": _PORT if port is None else port} | more, workers, init)
         return
     if init:
-        _initialize(ctx.obj)
+        _initialize_store(ctx.obj)
         return
     if tls_cert or tls_key or behind_proxy or insecure or workers > 1:
         raise InvalidInput("host", "Missing host: these options are for the server of a team, which `--host` starts.")
@@ -119,7 +119,7 @@ def _serve_this_computer(ctx: typer.Context, port: int | None) -> None:
 
 
 def _serve_team(settings: Settings, given: dict[str, Any], count: int, init: bool) -> None:
-    """Run the server of a team, with so many workers, and first make its first admin where that is asked for."""
+    """Run the server of a team with this number of workers; with `init` first make its first admin."""
     try:
         from recollect.doors.http import listening, server, workers
     except ModuleNotFoundError as error:
@@ -133,7 +133,7 @@ def _serve_team(settings: Settings, given: dict[str, Any], count: int, init: boo
     if count > 1:
         workers.check(settings)
         if init:
-            _initialize(settings)
+            _initialize_store(settings)
         workers.serve(settings, place, count, lambda url: _say_serving(settings, url, count))
         return
     if not settings.database_url:
@@ -146,7 +146,7 @@ def _serve_team(settings: Settings, given: dict[str, Any], count: int, init: boo
     )
 
 
-def _initialize(settings: Settings) -> None:
+def _initialize_store(settings: Settings) -> None:
     """Open the store only to make its first admin."""
     with recollect.open_app(settings, wait=False, background=False, role="serve --init") as app:
         _make_admin(app, settings.user)
@@ -158,7 +158,7 @@ def _make_admin(app: App, user: str) -> None:
 
     made = initialize(app, user, user)
     render.out.print(made.token, markup=False, highlight=False, soft_wrap=True)
-    _say(f"This is the token of {user}, the first admin. It is shown this once: keep it.")
+    _print_note(f"This is the token of {user}, the first admin. It is shown this once: keep it.")
 
 
 def _take_over(settings: Settings) -> None:
@@ -169,20 +169,20 @@ def _take_over(settings: Settings) -> None:
     if client.runtime.foreground:
         raise store_lock.owned(settings.folder)
     launch.stop(settings)
-    _say(f"Stopped the daemon that an earlier command had started (process {client.runtime.pid}).")
+    _print_note(f"Stopped the daemon that an earlier command had started (process {client.runtime.pid}).")
 
 
 def _say_serving(settings: Settings, url: str, count: int = 1) -> None:
     by = f", with {count} workers" if count > 1 else ""
-    _say(f"Serving {settings.store_name} at {url}{by}")
+    _print_note(f"Serving {settings.store_name} at {url}{by}")
 
 
 def _say_ready(settings: Settings) -> None:
-    _say(f"Serving {settings.memory_db or settings.folder}; log: {launch.log_file(settings)}")
+    _print_note(f"Serving {settings.memory_db or settings.folder}; log: {launch.log_file(settings)}")
     found = published(settings.folder)
     if found is not None and (url := url_for_mcp(settings, found.port)):
-        _say(f"MCP over HTTP: {url}\nIt asks for a bearer token, which `recollect status --token` prints.")
+        _print_note(f"MCP over HTTP: {url}\nIt asks for a bearer token, which `recollect status --token` prints.")
 
 
-def _say(text: str) -> None:
+def _print_note(text: str) -> None:
     err.print(text, highlight=False, markup=False, soft_wrap=True)

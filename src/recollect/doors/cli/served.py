@@ -20,11 +20,11 @@ Perform = Callable[..., Any]
 def run(
     body: dict[str, Any], serving: Callable[[Settings], Perform], *, command_line: Callable[[], Any]
 ) -> dict[str, Any]:
-    """Run the command line of a client, and return what it prints and its exit code.
+    """Run the command line of a client, and return its output and exit code.
 
-    Or return what is `wanted` first: that the client asks again with its standard input, or runs the command itself.
-    `serving` returns what runs operations under the settings that the client's words and variables make, and
-    `command_line` the whole command line as a command.
+    Or return as `wanted` that the client has to send its standard input, or to run the command itself. `serving`
+    returns the function that runs operations under the settings of the client, and `command_line` the whole command
+    line.
     """
     about = body["terminal"]
     if about["variables"].get(_ZONE, "") != environment.named(_ZONE):  # dates in words are those of its clock
@@ -45,7 +45,7 @@ def run(
     with terminal.of_client(client), environment.surrounded(surroundings), served_by(serving):
         try:
             if "completing" in body:
-                return _completed(command_line(), client.words, body["completing"])
+                return _complete(command_line(), client.words, body["completing"])
             code = run_words(command_line(), client.words)
         except terminal.InputWanted as wanted:
             return dict(zip(("wanted", "text"), wanted.args, strict=False))
@@ -53,7 +53,7 @@ def run(
     return {"out": out, "err": err, "code": code, "paged": bool(client.paged)}
 
 
-def _completed(command_line: Any, words: Sequence[str], about: dict[str, str]) -> dict[str, Any]:
+def _complete(command_line: Any, words: Sequence[str], about: dict[str, str]) -> dict[str, Any]:
     """Return the completions that a client's shell prints for the typed word, and the exit code that fish expects."""
     from typer._click.shell_completion import get_completion_class
 

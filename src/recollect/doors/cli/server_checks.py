@@ -17,7 +17,7 @@ _PREFIX = slice(4, 12)  # of a token, `rec_` left out
 
 
 def server_checks(settings: Settings) -> Iterator[Check]:
-    """Yield a line for the server, one for the token, and one for the user's teams; the first problem ends them."""
+    """Yield a check of the server, of the token, and of the user's teams; the first problem ends them."""
     server = ServerConnection(settings)
     try:
         version = str(server.client.get("/openapi.json").get("info", {}).get("version", ""))
@@ -43,7 +43,7 @@ def server_checks(settings: Settings) -> Iterator[Check]:
 
 
 def inbox_checks(settings: Settings) -> list[Check]:
-    """Return the line on what waits for a decision on a server; none for whoever may not read there."""
+    """Return the check of the memories that wait on a server; none for a user who may not read there."""
     with suppress(Forbidden):
         page: WaitingPage = perform(settings, "inbox", {"limit": 1})
         return [page.check]

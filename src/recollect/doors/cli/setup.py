@@ -75,12 +75,12 @@ def install(
     known = agent_named(agent)
     commands = {} if no_hooks else hook_commands(known, ctx.obj, shared=shared)
     entry = new_entry(ctx.obj, known, shared=shared)
-    allowed = may_call(known, allow_tool, yes=yes, ask=not (as_json or dry_run))
+    allowed = decide_tool_permission(known, allow_tool, yes=yes, ask=not (as_json or dry_run))
     changes = plan_install(known, level, root, entry, commands, allowed=allowed)
     written = carry_out(changes, level, yes=yes, dry_run=dry_run, as_json=as_json)
     sentences = installed(known, level, changes) if written else ["Nothing was changed."]
     if ctx.obj.url:
-        sentences.append(_token_told(ctx.obj))
+        sentences.append(_token_sentence(ctx.obj))
     _show_changes(known, level, changes, as_json, sentences, written=written)
 
 
@@ -134,9 +134,9 @@ def hook(
 def carry_out(
     changes: Sequence[Change], level: Level, *, yes: bool, dry_run: bool = False, as_json: bool = False
 ) -> bool:
-    """Show what changes, ask, and write it; return whether all is as it was planned.
+    """Show the changes, ask, and write them; return whether every file is now as planned.
 
-    Raises `InvalidInput` where nobody can be asked and `yes` was not given, and `typer.Abort` where the answer is no.
+    Raises `InvalidInput` without `yes` where nobody can be asked, and `typer.Abort` where the person says no.
     """
     if all(change.kind == "unchanged" for change in changes):
         return True
@@ -154,8 +154,12 @@ def carry_out(
     return True
 
 
-def may_call(agent: Agent, allow: bool | None, *, yes: bool, ask: bool = True) -> bool:
-    """Return whether an agent may call the tool without asking each time: as was said, else as the person answers."""
+def decide_tool_permission(agent: Agent, allow: bool | None, *, yes: bool, ask: bool = True) -> bool:
+    """Return whether the agent may call the tool without asking each time.
+
+    That is `allow` where it is set, else True with `yes`, else the person's answer; False where `ask` is False or no
+    person can answer. An agent that never asks needs no permission.
+    """
     if allow is not None or not agent.asks:
         return bool(allow)
     if yes or not (ask and interactive()):
@@ -164,7 +168,7 @@ def may_call(agent: Agent, allow: bool | None, *, yes: bool, ask: bool = True) -
 
 
 def installed(agent: Agent, level: Level, changes: Sequence[Change]) -> list[str]:
-    """Return the sentences on an agent that is registered now."""
+    """Return the sentences about an agent after its registration."""
     entry, passages = changes[0], [change for change in changes if change.what == "passage"]
     place = "this project" if level is Level.PROJECT else "all projects"
     before = "Nothing to do: " if all(change.kind == "unchanged" for change in changes) else ""
@@ -173,7 +177,7 @@ def installed(agent: Agent, level: Level, changes: Sequence[Change]) -> list[str
     if advice := agent.places[level].advice:
         sentences.append(advice)
     if any("permission" in change.what for change in changes) or (
-        agent.allow and agent.allow.keys() <= _entry(agent, entry)
+        agent.allow and agent.allow.keys() <= _names_in_entry(agent, entry)
     ):
         sentences.append("It may use the tool `memory` without asking each time; `--ask-tool` leaves that out.")
     if reporting := [change for change in changes if "hooks" in change.what]:
@@ -192,8 +196,8 @@ def installed(agent: Agent, level: Level, changes: Sequence[Change]) -> list[str
     return sentences
 
 
-def _entry(agent: Agent, change: Change) -> set[str]:
-    """Return the names in the entry that a change leaves behind."""
+def _names_in_entry(agent: Agent, change: Change) -> set[str]:
+    """Return the names of the fields in the entry after a change."""
     entry = found_entry(agent, (change.after or b"").decode("utf-8-sig"))[1]
     return set(entry) if isinstance(entry, dict) else set()
 
@@ -206,8 +210,8 @@ def _as_json(changes: Sequence[Change]) -> list[dict[str, str]]:
     ]
 
 
-def _token_told(settings: Settings) -> str:
-    """Say where the agent's Recollect will find its token, which is written nowhere."""
+def _token_sentence(settings: Settings) -> str:
+    """Return the sentence on where the agent's Recollect finds its token, which is in no file of the agent."""
     if found := list(token_file(settings).values()):
         return f"It speaks to {settings.url} with the token in {found[0]}."
     return (
@@ -225,6 +229,7 @@ def _home_relative(file: Path) -> str:
 def _show_changes(
     agent: Agent, level: Level, changes: Sequence[Change], as_json: bool, sentences: list[str], *, written: bool
 ) -> None:
+    """Print the outcome of an installation, as JSON with each change or as sentences."""
     body: dict[str, Any] = {
         "agent": agent.name,
         "level": str(level),
@@ -243,7 +248,7 @@ def _show_diff(changes: Sequence[Change]) -> None:
 def _print_snippet(
     agent: Agent | None, level: Level, root: Path, entry: dict[str, Any], commands: Commands, as_json: bool
 ) -> None:
-    """Print what an agent needs to be told; for one that is not known, in the form that most clients read."""
+    """Print the texts to paste into an agent's files; without an agent in the form that most clients read."""
     text = snippet(agent, entry)
     file = str(agent.config(level, root)) if agent else "the client's MCP configuration"
     reads = agent.instructions(level, root) if agent else None
@@ -293,7 +298,7 @@ def init(
     body["project"] = _project_fields(settings)
     name, source = body["project"]["name"], body["project"]["source"]
     _print_sentences(as_json, f"Project: {name} (from {source}); `recollect project set NAME` gives it another name.")
-    body["agents"] = _install(settings, named, root, level, yes=yes, as_json=as_json)
+    body["agents"] = _offer_installs(settings, named, root, level, yes=yes, as_json=as_json)
     body["remembered"] = offer(
         settings,
         root,
@@ -308,7 +313,7 @@ def init(
 
 
 def _make_store(settings: Settings) -> dict[str, Any]:
-    """Make the data folder and its tables where they are not there."""
+    """Make the data folder and its tables where they do not exist."""
     with opened(settings, model=False) as run:
         return {"folder": str(settings.memory_db or settings.folder), "memories": run("stats").memories}
 
@@ -319,10 +324,10 @@ def _project_fields(settings: Settings) -> dict[str, str]:
     return {"name": settings.project, "source": source}
 
 
-def _install(
+def _offer_installs(
     settings: Settings, named: Sequence[Agent], root: Path, level: Level, *, yes: bool, as_json: bool
 ) -> list[dict[str, Any]]:
-    """Offer to install for the agents that are named, else found; return each agent and what became of it."""
+    """Offer to install for the named agents, else for each agent found; return each agent with its outcome."""
     registered = {entry.agent.name for entry in registrations(root) if entry.entry}
     told_of = {entry.agent.name for entry in reporting(root) if entry.commands}
     chosen = named or found_agents(root)
@@ -338,19 +343,19 @@ def _install(
             advice = f" `recollect install {candidate.name}` lets it report its sessions by hooks too." if more else ""
             _print_sentences(as_json, f"{candidate.title} is registered already.{advice}")
         elif yes or (interactive() and not as_json):
-            done = _offer(settings, candidate, root, level, yes=yes, as_json=as_json)
+            done = _offer_install(settings, candidate, root, level, yes=yes, as_json=as_json)
         else:
             _print_sentences(as_json, f"{candidate.title} is here: `recollect install {candidate.name}` registers it.")
         registered_agents.append({"agent": candidate.name, "registered": done})
     return registered_agents
 
 
-def _offer(settings: Settings, agent: Agent, root: Path, level: Level, *, yes: bool, as_json: bool) -> bool:
-    """Install for one agent once somebody has agreed; files that cannot be edited keep no other from its turn."""
+def _offer_install(settings: Settings, agent: Agent, root: Path, level: Level, *, yes: bool, as_json: bool) -> bool:
+    """Install for an agent once the person agrees; a file that cannot be edited does not stop the next agent."""
     try:
         shared = level is Level.PROJECT
         entry, commands = new_entry(settings, agent, shared=shared), hook_commands(agent, settings, shared=shared)
-        allowed = may_call(agent, None, yes=yes, ask=not as_json)
+        allowed = decide_tool_permission(agent, None, yes=yes, ask=not as_json)
         changes = plan_install(agent, level, root, entry, commands, allowed=allowed)
         _print_sentences(as_json, f"{agent.title}:")
         carry_out(changes, level, yes=yes, as_json=as_json)

@@ -13,9 +13,9 @@ _ZSH_LINE: Final = "fpath+=~/.zfunc; autoload -Uz compinit; compinit"
 
 
 def remove_completion(home: Path) -> list[Path]:
-    """Delete the scripts of completion in a home folder and the lines that load them; return the files changed.
+    """Delete the completion scripts in a home folder and the lines that load them; return the changed files.
 
-    A script of another program stays, and so does the line of zsh as long as the folder that it loads holds others.
+    A script of another program stays, and so does the line of zsh while the folder that it loads holds other files.
     """
     changed = [script for name in _SCRIPTS if _is_ours(script := home / name)]
     for script in changed:
@@ -36,7 +36,7 @@ def _is_ours(script: Path) -> bool:
 
 
 def _without_line(file: Path, line: str) -> bool:
-    """Take a line out of a file, whatever its other bytes are; say whether it was there."""
+    """Remove a line from a file, whatever its other bytes are; return whether the line was there."""
     with suppress(OSError):
         before = file.read_bytes().splitlines(keepends=True)
         after = [text for text in before if text.strip() != line.encode()]

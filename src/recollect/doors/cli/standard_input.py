@@ -16,7 +16,7 @@ _WAIT: Final = 3.0  # seconds for the first byte of a pipe: whoever inherits one
 
 
 def read_input() -> str:
-    """Return all of it, nothing where it is closed; raise `InvalidInput` where it is not UTF-8."""
+    """Return all of standard input, empty where it is closed; raise `InvalidInput` where it is not UTF-8."""
     if sys.stdin is None or not isinstance(sys.stdin, TextIOWrapper):
         return sys.stdin.read() if sys.stdin is not None else ""
     data: bytes = sys.stdin.buffer.read()
@@ -36,11 +36,11 @@ def piped_input() -> str | None:
         kind = os.fstat(number).st_mode
     except OSError:  # not a file of the system's
         return read_input() or None
-    if stat.S_ISREG(kind) or ((stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)) and _comes(number)):
+    if stat.S_ISREG(kind) or ((stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind)) and _has_input(number)):
         return read_input() or None
     return None
 
 
-def _comes(number: int) -> bool:
-    """Say whether a pipe or socket has something to read, or ends, within a moment."""
+def _has_input(number: int) -> bool:
+    """Return whether a pipe or socket can be read, or ends, within a moment."""
     return bool(select.select([number], [], [], _WAIT)[0])

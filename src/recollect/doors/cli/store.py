@@ -44,27 +44,27 @@ def reindex(
     settings = of_store(ctx)
     wanted = settings if model is None else Settings(**(settings.model_dump() | {"model": model}))
     with render.progress("Embedding", hidden=as_json) as report:
-        count = _reindex(wanted, report, everything=everything)
+        count = _reindex_store(wanted, report, everything=everything)
     sentences = [f"{count} memories are indexed with {wanted.model}."]
     if wanted.model != settings.model:
         sentences.append(f"From now on set RECOLLECT_MODEL={wanted.model}: this store accepts no other model.")
     exit_codes.show({"memories": count}, as_json, *sentences)
 
 
-def _reindex(settings: Settings, report: Report, *, everything: bool) -> int:
-    """Let a running daemon do it, and ask again when it ends meanwhile; without one open the store here."""
+def _reindex_store(settings: Settings, report: Report, *, everything: bool) -> int:
+    """Let a running daemon reindex, and try again when it ends meanwhile; without a daemon open the store here."""
 
     def ask() -> int:
         client = launch.running(settings) if settings.daemon else None
         if client is None:
             with recollect.open_app(settings, wait=False, background=False, other_model=True) as app:
                 return recollect.reindex(app, report, everything=everything)
-        return _follow(client, settings, report, everything=everything)
+        return _follow_reindex(client, settings, report, everything=everything)
 
     return persistently(ask)
 
 
-def _follow(client: Client, settings: Settings, report: Report, *, everything: bool) -> int:
+def _follow_reindex(client: Client, settings: Settings, report: Report, *, everything: bool) -> int:
     """Start a reindex in the daemon and report its progress until it ends; return the number of memories."""
     models_dir = settings.models_dir and str(settings.models_dir)
     job = client.post("/reindex", {"model": settings.model, "models_dir": models_dir, "everything": everything})

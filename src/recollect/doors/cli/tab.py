@@ -31,16 +31,16 @@ def line_from_shell(shell: str) -> Line | None:
     if shell not in _SHELLS:
         return None
     if shell == _BASH:
-        words, place = _words(environment.named("COMP_WORDS")), int(environment.named("COMP_CWORD") or 0)
+        words, place = _split_words(environment.named("COMP_WORDS")), int(environment.named("COMP_CWORD") or 0)
         return Line(shell, words[1:place], words[place] if place < len(words) else "")
     line = environment.named(_LINE)
-    words = _words(line)[1:]
+    words = _split_words(line)[1:]
     finished = not words or line.endswith(" ")
     return Line(shell, words if finished else words[:-1], "" if finished else words[-1])
 
 
 def complete(line: Line, home: Path) -> int | None:
-    """Print what completes a line, and return the exit code; None where no daemon of this version runs."""
+    """Print the completions of a line and return the exit code; None where no daemon of this version runs."""
     about = {"shell": line.shell, "incomplete": line.incomplete, "action": environment.named(_ACTION)}
     try:
         client = running_at(home)
@@ -55,7 +55,7 @@ def complete(line: Line, home: Path) -> int | None:
     return int(answer["code"])
 
 
-def _words(line: str) -> list[str]:
+def _split_words(line: str) -> list[str]:
     """Return the words of a line as a shell takes them; the last may have a quote that is not closed yet."""
     parser = shlex.shlex(line, posix=True)
     parser.whitespace_split, parser.commenters = True, ""

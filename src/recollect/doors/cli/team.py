@@ -61,6 +61,8 @@ for _name, _group in (("project", projects), ("user", users), ("team", teams), (
 
 
 def _register_operation(group: typer.Typer, name: str, operation: str, about: str) -> None:
+    """Add a command that runs an operation of administration with its fields as options."""
+
     @group.command(name, help=about)
     @from_fields(ADMIN_BY_NAME[operation].request, "user" if operation == "list_tokens" else "")
     def run(ctx: typer.Context, fields: Fields, as_json: bool = False) -> None:

@@ -54,9 +54,9 @@ class ClientTerminal:
     def __post_init__(self) -> None:
         streams = [Captured(self.encoding, tty) for tty in self.tty]
         object.__setattr__(self, "streams", tuple(streams))
-        object.__setattr__(self, "consoles", tuple(self._console(stream) for stream in streams))
+        object.__setattr__(self, "consoles", tuple(self._open_console(stream) for stream in streams))
 
-    def _console(self, stream: Captured) -> Console:
+    def _open_console(self, stream: Captured) -> Console:
         known = self.variables.get("COLUMNS", "").isdigit()
         width, height = (None, None) if known or self.size is None else self.size
         return Console(file=stream, width=width, height=height, _environ=self.variables, legacy_windows=False)
@@ -67,7 +67,7 @@ _client: ContextVar[ClientTerminal | None] = ContextVar("client", default=None)
 
 @contextmanager
 def of_client(terminal: ClientTerminal) -> Iterator[None]:
-    """Let what runs here read from and write to a client's terminal."""
+    """Let the block read from and write to a client's terminal."""
     token = _client.set(terminal)
     try:
         yield
@@ -76,7 +76,7 @@ def of_client(terminal: ClientTerminal) -> Iterator[None]:
 
 
 def client_pages() -> bool:
-    """Return whether a client reads the answer; if so let it show the answer in its pager, should it be long."""
+    """Return whether a client prints the answer; it then shows a long answer in its pager."""
     client = _client.get()
     if client is not None:
         client.paged.append(True)
@@ -84,7 +84,7 @@ def client_pages() -> bool:
 
 
 def locale() -> str:
-    """Return the locale by which whoever types writes dates, an empty text where none is set."""
+    """Return the locale of the person who typed the command, an empty text where none is set."""
     client = _client.get()
     variables = {name: named(name) for name in LOCALE} if client is None else client.variables
     return next(filter(None, (variables.get(name) for name in LOCALE)), "")
@@ -119,7 +119,7 @@ def read_piped() -> str | None:
 
 
 def edit_text(make_text: Callable[[], str]) -> tuple[str, str | None]:
-    """Return a text to edit and what somebody saved of it, None where they saved nothing."""
+    """Return a text to edit and the text that somebody saved, None where they saved nothing."""
     client = _client.get()
     if client is None:
         text = make_text()
@@ -130,7 +130,7 @@ def edit_text(make_text: Callable[[], str]) -> tuple[str, str | None]:
 
 
 def interactive() -> bool:
-    """Say whether there is somebody to ask; of a client nobody knows, see `leave_to_client`."""
+    """Return whether a person can be asked; for a client that is unknown here, see `leave_to_client`."""
     return _client.get() is None and sys.stdin is not None and sys.stdin.isatty()
 
 

@@ -40,13 +40,13 @@ def run(words: Sequence[str], options: Mapping[str, str], home: Path, *, start: 
                 client = _started_client(options)
             if client is None or client.runtime.version != __version__:
                 return None
-            answer = _answer(client, options, body, keyed=keyed)
+            answer = _ask_daemon(client, options, body, keyed=keyed)
         if answer.get("wanted") in ("read", "piped"):
             typed = read_input() if answer["wanted"] == "read" else piped_input()
-            answer = _answer(client, options, body | {"stdin": typed, "stdin_read": True}, keyed=keyed)
+            answer = _ask_daemon(client, options, body | {"stdin": typed, "stdin_read": True}, keyed=keyed)
         elif answer.get("wanted") == EDITED:
             both = [answer["text"], edited(answer["text"])]
-            answer = _answer(client, options, body | {"edited": both}, keyed=keyed)
+            answer = _ask_daemon(client, options, body | {"edited": both}, keyed=keyed)
         return None if "wanted" in answer else _print_reply(answer)
     except RecollectError as error:
         from recollect.doors.cli.exit_codes import fail
@@ -54,8 +54,8 @@ def run(words: Sequence[str], options: Mapping[str, str], home: Path, *, start: 
         return fail(error)
 
 
-def _answer(client: Client, options: Mapping[str, str], body: dict[str, Any], *, keyed: bool) -> dict[str, Any]:
-    """Ask the daemon, again when it is gone meanwhile, under an id by which nothing takes effect twice."""
+def _ask_daemon(client: Client, options: Mapping[str, str], body: dict[str, Any], *, keyed: bool) -> dict[str, Any]:
+    """Send the command to the daemon, again if the daemon is lost, under an id by which it takes effect only once."""
 
     def ask() -> dict[str, Any]:
         nonlocal client
@@ -69,7 +69,7 @@ def _answer(client: Client, options: Mapping[str, str], body: dict[str, Any], *,
 
 
 def _started_client(options: Mapping[str, str]) -> Client | None:
-    """Start the daemon and return a client of it; whatever goes wrong is met again by the command itself."""
+    """Start the daemon and return a client of it; None after any error, which the command itself meets again."""
     with suppress(RecollectError, OSError):
         return _ensured_client(options)
     return None
@@ -114,6 +114,7 @@ def _working_folder() -> str:
 
 
 def _terminal_size() -> tuple[int, int] | None:
+    """Return columns and rows of the first standard stream that is a terminal, None without any."""
     for number in range(3):
         try:
             return os.get_terminal_size(number)
@@ -123,6 +124,7 @@ def _terminal_size() -> tuple[int, int] | None:
 
 
 def _print_reply(answer: dict[str, Any]) -> int:
+    """Print the output of a command, in the pager where it is long, and return the exit code."""
     size = _terminal_size() if answer["paged"] and sys.stdin.isatty() and sys.stdout.isatty() else None
     if size is not None and needs_pager(answer["out"], size[1]):
         page(answer["out"])

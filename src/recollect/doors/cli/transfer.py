@@ -115,7 +115,7 @@ def _export(
 
 
 def _noting_left_out(left_out: dict[str, int], lines: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Pass every line on, and note what the header says of memories that stay behind."""
+    """Pass every line on, and note the counts of memories that the header reports as left out."""
     for line in lines:
         left_out |= line.get("left_out", {})
         yield line
@@ -151,13 +151,13 @@ def _import(
     if watch or not _all_small(paths):
         terminal.leave_to_client()
     if watch:
-        _watch(ctx.obj, paths, fields, alone=not (format or transcripts or instructions or dry_run or as_json))
+        _watch_folder(ctx.obj, paths, fields, alone=not (format or transcripts or instructions or dry_run or as_json))
         return
     here = Path(ctx.with_resource(TemporaryDirectory()))
-    named = [_saved_input(here) if path == _STDIN else _absolute(path) for path in paths]
+    named = [_saved_input(here) if path == _STDIN else _resolve(path) for path in paths]
     found = find_files(named, format, transcripts=transcripts, instructions=instructions)
     typed = [file._replace(name=file.name.removeprefix(name_of(here / "-")[:-1])) for file in found.files]
-    found.files[:] = _as_said(typed, ctx.obj, fields)
+    found.files[:] = _without_project_mark(typed, ctx.obj, fields)
     with opened(ctx.obj, model=not dry_run) as ask:
         importing = Import(partial(_send_batch, ask), fields, read_outside)
         stopped = not _run_import(importing, found)
@@ -166,17 +166,17 @@ def _import(
     if len(importing.files) == 1 and (error := importing.files[0].error) and not written:
         raise error
     show(
-        _imported_json(importing, found, {_absolute(path): path for path in paths}, stopped=stopped),
+        _imported_json(importing, found, {_resolve(path): path for path in paths}, stopped=stopped),
         as_json,
-        print_answer=lambda: _print_imported(importing, found, "" if dry_run else _advice(paths, total)),
+        print_answer=lambda: _print_imported(importing, found, "" if dry_run else _approval_advice(paths, total)),
     )
-    _end(total, stopped=stopped)
+    _exit_with_code(total, stopped=stopped)
 
 
 def _run_import(importing: Import, found: FoundPaths) -> bool:
-    """Import what was found; return whether nobody interrupted it."""
+    """Import the files; return True unless somebody interrupted it."""
     try:
-        _run(importing, found)
+        _run_with_bar(importing, found)
     except KeyboardInterrupt:
         return False
     return True
@@ -185,32 +185,32 @@ def _run_import(importing: Import, found: FoundPaths) -> bool:
 def _all_small(paths: Sequence[Path]) -> bool:
     """Say whether only small files are named, which are read before anybody would look for a progress bar."""
     try:
-        sizes = [_absolute(path).stat().st_size for path in paths if _absolute(path).is_file()]
+        sizes = [_resolve(path).stat().st_size for path in paths if _resolve(path).is_file()]
     except OSError:
         return False
     return len(sizes) == len(paths) and sum(sizes) <= _SMALL
 
 
-def _absolute(path: Path) -> Path:
+def _resolve(path: Path) -> Path:
     """Return a path from the client's working folder, where the daemon runs the command; else as it was typed."""
     return working_folder() / path.expanduser() if terminal.of_another() else path
 
 
-def _as_said(files: Sequence[FoundFile], settings: Settings, fields: dict[str, Any]) -> list[FoundFile]:
-    """Return the files without the word that they are of the project, where their memories go to another one."""
+def _without_project_mark(files: Sequence[FoundFile], settings: Settings, fields: dict[str, Any]) -> list[FoundFile]:
+    """Return the files without the mark of this project, where their memories go to another project."""
     here = fields.get("scope") in (None, Scope.PROJECT)
     if here and find_project(environment.working_folder(), settings.home).name == settings.project:
         return list(files)
     return [file._replace(said_by=None) if file.said_by is SaidBy.FILE else file for file in files]
 
 
-def _advice(paths: Sequence[Path], total: Imported) -> str:
-    """Return how to approve at once all that waits of an import, empty where nothing does."""
+def _approval_advice(paths: Sequence[Path], total: Imported) -> str:
+    """Return the sentence on how to approve all waiting memories of an import; empty where none waits."""
     if not total.waiting:
         return ""
     many = "1 memory waits" if total.waiting == 1 else f"{total.waiting} memories wait"
     again = "importing the same with `--own` approves them all, if the files are yours"
-    named = [_absolute(path.expanduser()) for path in paths]
+    named = [_resolve(path.expanduser()) for path in paths]
     names = [name_of(path) for path in named if path.exists()]
     if len(names) < len(named) or len(names) > _MOST_SOURCES or _ROOT in names:
         return f"{many} for a decision: {again}."
@@ -218,8 +218,8 @@ def _advice(paths: Sequence[Path], total: Imported) -> str:
     return f"{many} for a decision: `recollect inbox {sources} --as approve` approves them all. Or {again}."
 
 
-def _end(total: Imported, *, stopped: bool) -> None:
-    """End with the exit code that tells what became of it."""
+def _exit_with_code(total: Imported, *, stopped: bool) -> None:
+    """End the command with the exit code for the outcome of the import."""
     if stopped:
         err.print("Interrupted. Do the same again to go on from there.", highlight=False)
         raise typer.Exit(_INTERRUPTED)
@@ -228,14 +228,14 @@ def _end(total: Imported, *, stopped: bool) -> None:
             raise typer.Exit(kind.exit_code)
 
 
-def _watch(settings: Settings, paths: Sequence[Path], fields: dict[str, Any], *, alone: bool) -> None:
-    """Keep a folder in step until Ctrl-C or an end of the process is asked for."""
+def _watch_folder(settings: Settings, paths: Sequence[Path], fields: dict[str, Any], *, alone: bool) -> None:
+    """Import every change of a folder until Ctrl-C or SIGTERM."""
     if len(paths) != 1 or not alone:
         raise InvalidInput("watch", "Invalid watch: Takes one folder, and of the other options only those of memories")
     folder = paths[0].expanduser()
     stop = threading.Event()
     caller = (settings.user, settings.team, settings.project, str(fields.get("scope") or ""))
-    with opened(settings, model=True) as ask, _told_to(stop):
+    with opened(settings, model=True) as ask, _setting_on_signals(stop):
         send = partial(_send_batch, ask)
         vault = Vault(folder, state_file(settings.folder, folder, caller), send, fields)
         for line in vault.follow(stop):
@@ -248,8 +248,8 @@ def _send_batch(ask: Callable[..., Any], batch: ImportBatch) -> Imported:
 
 
 @contextmanager
-def _told_to(stop: threading.Event) -> Iterator[None]:
-    """Let Ctrl-C and a polite end of this process set an event, where this is the thread that is told of them."""
+def _setting_on_signals(stop: threading.Event) -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM set the event, where this is the main thread, which gets signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -262,7 +262,7 @@ def _told_to(stop: threading.Event) -> Iterator[None]:
 
 
 def _saved_input(folder: Path) -> Path:
-    """Save standard input as a file, whose name tells it from any other input: a text that is no JSON is Markdown."""
+    """Save standard input as a file named by its digest, `.md` where it is a text but no JSON, and return its path."""
     if sys.stdin is None:
         raise InvalidInput("paths", "Standard input is closed.")
     file = folder / "-"
@@ -276,7 +276,7 @@ def _saved_input(folder: Path) -> Path:
     return file.rename(folder / f"standard input {digest[:12]}{'.md' if text else ''}")
 
 
-def _run(importing: Import, found: FoundPaths) -> None:
+def _run_with_bar(importing: Import, found: FoundPaths) -> None:
     """Import with a bar on a terminal: the share of the bytes, and how many memories and facts were sent."""
     columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
     files = len(found.files)
@@ -284,7 +284,7 @@ def _run(importing: Import, found: FoundPaths) -> None:
         task = bar.add_task(
             f"{files} {'file' if files == 1 else 'files'}", total=sum(file.size for file in found.files)
         )
-        with _stopping(importing):
+        with _stopping_on_interrupt(importing):
             importing.run(
                 found.files,
                 lambda read, items: bar.update(task, completed=read, description=f"{items} memories and facts"),
@@ -292,8 +292,8 @@ def _run(importing: Import, found: FoundPaths) -> None:
 
 
 @contextmanager
-def _stopping(importing: Import) -> Iterator[None]:
-    """Let Ctrl-C end an import between two batches, where this is the thread that is told of it."""
+def _stopping_on_interrupt(importing: Import) -> Iterator[None]:
+    """Let Ctrl-C end an import between two batches, where this is the main thread, which gets signals."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -307,15 +307,15 @@ def _stopping(importing: Import) -> Iterator[None]:
 def _imported_json(
     importing: Import, found: FoundPaths, typed: Mapping[Path, Path], *, stopped: bool
 ) -> dict[str, Any]:
-    """Return what became of it all as JSON, with paths as they were `typed`; not `complete` if it was interrupted."""
-    files = [_described(file.source, typed) | public_json(Imported, file.done()) for file in importing.files]
+    """Return the outcome as JSON, with paths as they were `typed`; `complete` is False after an interruption."""
+    files = [_file_as_json(file.source, typed) | public_json(Imported, file.done()) for file in importing.files]
     total = public_json(Imported, importing.total())
     total.pop("problems")
     return {"complete": not stopped, "total": total, "skipped": dict(found.skipped), "files": files}
 
 
-def _described(source: FoundFile, typed: Mapping[Path, Path]) -> dict[str, Any]:
-    """Return a file as it was `typed`, of an archive also the member; a file that cannot be read has no format."""
+def _file_as_json(source: FoundFile, typed: Mapping[Path, Path]) -> dict[str, Any]:
+    """Return a file by its `typed` path, with the member of an archive; the format is None for an unreadable file."""
     member = {"member": source.member} if source.member else {}
     return (
         {"file": str(typed.get(source.path, source.path))} | member | {"format": source.format and str(source.format)}
@@ -323,7 +323,7 @@ def _described(source: FoundFile, typed: Mapping[Path, Path]) -> dict[str, Any]:
 
 
 def _print_imported(importing: Import, found: FoundPaths, advice: str) -> None:
-    """Print a table of formats and one of files, what was passed over, and each problem in a line."""
+    """Print a table of formats, a table of files, the files that were skipped, and a line for each problem."""
     title = "What would happen" if importing.dry_run else ""
     formats: dict[str, list[FileImport]] = {}
     for file in importing.files:

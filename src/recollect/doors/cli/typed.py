@@ -24,9 +24,9 @@ _AHEAD: Final = (
 
 
 def typed_text(name: str, typed: Sequence[str] | str | None, *, required: bool) -> str | None:
-    """Return the words that were typed as one text, or for `-` alone standard input.
+    """Return the typed words as a text, or standard input where the only word is `-`.
 
-    Where a `required` text has no words it is what was piped in; raises `InvalidInput` where that is nothing.
+    A `required` text without words is read from a pipe; raises `InvalidInput` where that is empty.
     """
     words = [typed] if isinstance(typed, str) else typed
     if words and list(words) != ["-"]:
@@ -51,17 +51,17 @@ def moment(name: str, typed: str, *, end: bool = False, ahead: bool = False) -> 
     """
     if not typed.strip() or _ISO.match(typed):
         return typed
-    found = _meant(name, typed, end=end, ahead=ahead)
+    found = _read_date(name, typed, end=end, ahead=ahead)
     if found is None:
         raise InvalidInput(name, f"Invalid {name}: {_MOMENTS}")
     return found.isoformat()
 
 
-def _meant(name: str, typed: str, *, end: bool, ahead: bool) -> datetime | None:
+def _read_date(name: str, typed: str, *, end: bool, ahead: bool) -> datetime | None:
     """Return the moment that words or figures mean, None where they mean none.
 
-    Figures that are another day elsewhere are named as they were understood; raises `InvalidInput` where that is not
-    known.
+    A date in figures that other countries read as another day is printed as it was understood; raises `InvalidInput`
+    where the order of its figures is not known.
     """
     from recollect.search import typed_dates
 
@@ -88,18 +88,18 @@ def days_left(typed: str, ttl_days: object) -> float:
     """Return the days from now until the end of the day that was typed, or until the time in it."""
     if ttl_days is not None:
         raise InvalidInput("expires", "Invalid expires: Must not be given together with `--ttl-days`")
-    left = (_end(typed) - datetime.now(UTC)) / timedelta(days=1)
+    left = (_end_of(typed) - datetime.now(UTC)) / timedelta(days=1)
     if left <= 0:
         raise InvalidInput("expires", f"Invalid expires: {_AHEAD}")
     return left
 
 
-def _end(typed: str) -> datetime:
+def _end_of(typed: str) -> datetime:
     """Return the end of a day that was typed, or the time in it; raise `InvalidInput` for neither."""
     found = None
     try:
         if not _ISO.match(typed):
-            found = _meant("expires", typed, end=True, ahead=True)
+            found = _read_date("expires", typed, end=True, ahead=True)
         elif _DAY.fullmatch(typed.strip()):
             found = calendar.days(date.fromisoformat(typed.strip())).last
         else:

@@ -53,7 +53,7 @@ class Application:
     def __init__(self, access: Access) -> None:
         self.access = access
         self._mcp = McpOverHttp(self._run_of, access.most)
-        routes = self._routes()
+        routes = self._build_routes()
         handlers = {HTTPException: _no_route}
         api = Starlette(routes=routes, lifespan=self._lifespan, exception_handlers=handlers)  # type: ignore[arg-type]
         api.router.redirect_slashes = False
@@ -68,55 +68,55 @@ class Application:
         """End the open streams of MCP, so that none keeps the process from ending."""
         self._mcp.end()
 
-    def _routes(self) -> list[Route | Mount]:
+    def _build_routes(self) -> list[Route | Mount]:
         return [
-            *(self._post(f"/v1/{one.name}", partial(self._operation, one)) for one in VERBS),
-            self._post("/v1/memory", self._memory),
-            *(self._hook(f"/v1/hooks/{one}", partial(self._event, one)) for one in OPERATIONS),
-            *self.access.routes(self._post),
+            *(self._post_route(f"/v1/{one.name}", partial(self._run_operation, one)) for one in VERBS),
+            self._post_route("/v1/memory", self._run_memory_tool),
+            *(self._hook_route(f"/v1/hooks/{one}", partial(self._take_event, one)) for one in OPERATIONS),
+            *self.access.routes(self._post_route),
             *(Route(path, _AddressChecked(self._mcp)) for path in _MCP),
-            Route("/healthz", _health),
-            Route("/readyz", self._ready),
-            Route("/openapi.json", self._document),
+            Route("/healthz", _answer_health),
+            Route("/readyz", self._answer_readiness),
+            Route("/openapi.json", self._answer_document),
             Mount(PAGE, PageRoute(self.access)),
         ]
 
-    def _post(self, path: str, work: Callable[[Asked], Any], *, wait: bool = True) -> Route:
-        """Return the route of what works on a request: JSON in, JSON out, each error with its own status.
+    def _post_route(self, path: str, work: Callable[[Asked], Any], *, wait: bool = True) -> Route:
+        """Return a route for JSON requests that `work` answers with JSON; each error has its own status.
 
-        What does not `wait` is answered at once, whatever else is running.
+        Without `wait` the request is answered at once, whatever else is running.
         """
 
         async def endpoint(request: Request) -> Response:
             try:
-                asked = await _asked(request)
+                asked = await _read_request(request)
                 found = await self._run_in_thread(work, asked) if wait else work(asked)
                 return answered(found if isinstance(found, bytes) else to_json(found))
             except Exception as error:  # noqa: BLE001 - the client must get a message for any error
-                return failed(self._known(error))
+                return failed(self._count_error(error))
 
         return Route(path, endpoint, methods=["POST"])
 
-    def _hook(self, path: str, work: Callable[[Asked], Taken]) -> Route:
-        """Return the route of an event; what its answer shows counts as shown once the agent's hook has it.
+    def _hook_route(self, path: str, work: Callable[[Asked], Taken]) -> Route:
+        """Return the route of an event. Memories in its answer count as shown once the agent's hook has received it.
 
         A hook that gave up has closed its connection by the time of the answer.
         """
 
         async def endpoint(request: Request) -> Response:
             try:
-                taken: Taken = await self._run_in_thread(work, await _asked(request))
+                taken: Taken = await self._run_in_thread(work, await _read_request(request))
                 response = answered(to_json(taken.body))
                 if taken.delivered is not None and not await request.is_disconnected():
                     response.background = BackgroundTask(_run_quietly, taken.delivered)
                 return response
             except Exception as error:  # noqa: BLE001 - the client must get a message for any error
-                return failed(self._known(error))
+                return failed(self._count_error(error))
 
         return Route(path, endpoint, methods=["POST"])
 
     async def _run_in_thread(self, work: Callable[[Asked], Any], asked: Asked) -> Any:
-        """Work on a request in a thread, and measure how long it waited for one."""
+        """Run the request's work in a thread and return its result; measure how long it waited for the thread."""
         began = time.perf_counter()
 
         def run() -> Any:
@@ -128,32 +128,33 @@ class Application:
 
         return await run_sync(run)
 
-    def _known(self, error: Exception) -> RecollectError:
+    def _count_error(self, error: Exception) -> RecollectError:
+        """Return the error as one of ours, and count it where it is a refusal."""
         known = to_recollect_error(error, self.access.name)
         self.access.measures.refused(known)
         return known
 
-    def _operation(self, found: Verb, asked: Asked) -> bytes:
+    def _run_operation(self, found: Verb, asked: Asked) -> bytes:
         found.check(asked.body)
         with asked.who.asking(asked.query)(found.name) as (app, caller):
             return wire_bytes(found.answer, perform(app, found.name, asked.body, caller, asked.key))
 
-    def _memory(self, asked: Asked) -> dict[str, Any]:
+    def _run_memory_tool(self, asked: Asked) -> dict[str, Any]:
         with asked.who.asking(asked.query)(memory_tool.NAME) as (app, caller):
             return memory_tool.run(app, asked.body, caller, asked.key).structured
 
-    def _event(self, name: str, asked: Asked) -> Taken:
+    def _take_event(self, name: str, asked: Asked) -> Taken:
         event = asked.who.event(asked.query, *parts_of(asked.body, self.access.client[0]))
         event_id, late = str(asked.body.get("id", "")), bool(asked.body.get("late"))
         return self.access.events.take(name, event, self.access.app.clock().isoformat(), event_id, late=late)
 
     def _run_of(self, request: Request) -> CallTool:
-        """Return what runs tool calls for who sent this request."""
+        """Return the function that runs tool calls for the sender of this request."""
         asking, key = request.state.asker.asking(request.query_params, _TOOLSETS), key_of(request)
-        return lambda name, arguments: self._call(asking, name, arguments, key)
+        return lambda name, arguments: self._call_tool(asking, name, arguments, key)
 
-    def _call(self, asking: Asking, name: str, arguments: dict[str, Any], key: str) -> memory_tool.ToolAnswer:
-        """Run one call of a tool, and note how it ends."""
+    def _call_tool(self, asking: Asking, name: str, arguments: dict[str, Any], key: str) -> memory_tool.ToolAnswer:
+        """Run a call of a tool, and count its status."""
         status = RecollectError.status
         operation.set(name)
         try:
@@ -162,18 +163,19 @@ class Application:
             status = 200
             return answer
         except Exception as error:  # noqa: BLE001 - the client must get a message for any error
-            known = self._known(error)
+            known = self._count_error(error)
             status = known.status
             raise known from None
         finally:
             self.access.measures.called(name, status)
 
-    async def _ready(self, _: Request) -> Response:
-        """Say whether the database and the model can be used; without the vector index texts answer."""
-        body = await run_sync(self._readiness)
+    async def _answer_readiness(self, _: Request) -> Response:
+        """Answer whether database and model can be used; without the vector index text search answers."""
+        body = await run_sync(self._readiness_now)
         return answered(to_json(body), 200 if body["ready"] else 503)
 
-    def _readiness(self) -> dict[str, Any]:
+    def _readiness_now(self) -> dict[str, Any]:
+        """Return whether the process is ready, and the state of database, model and vector index."""
         app = self.access.app
         try:
             app.vectors.waiting()
@@ -189,7 +191,7 @@ class Application:
             "vector_index": app.vectors.state,
         }
 
-    async def _document(self, _: Request) -> Response:
+    async def _answer_document(self, _: Request) -> Response:
         return answered(await run_sync(lambda: self._document_bytes))
 
     @cached_property
@@ -221,24 +223,24 @@ class _AddressChecked:
         await self._app(scope, receive, send)
 
 
-async def _asked(request: Request) -> Asked:
+async def _read_request(request: Request) -> Asked:
     body = await read_object(request)
     return Asked(request.state.asker, request.query_params, body, key_of(request))
 
 
 def _run_quietly(work: Callable[[], object]) -> None:
-    """Run what follows an answer; whatever goes wrong with it is logged, as nobody waits for it."""
+    """Run work that follows an answer; an error in it is only logged, as nobody waits for it."""
     try:
         work()
     except Exception as error:  # noqa: BLE001 - the answer has been sent
         to_recollect_error(error)
 
 
-async def _health(_: Request) -> Response:
+async def _answer_health(_: Request) -> Response:
     return answered(b'{"ready":true}')
 
 
 async def _no_route(_: Request, error: HTTPException) -> Response:
-    """Say that there is nothing at an address, or that it takes another method."""
+    """Answer that there is nothing at an address, or that it takes another method."""
     kind, message = _NO_ROUTE.get(error.status_code, ("InvalidInput", "Malformed request"))
     return answered(to_json({"error": kind, "message": message}), error.status_code, dict(error.headers or {}))

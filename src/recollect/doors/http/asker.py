@@ -24,18 +24,18 @@ class Asker(ABC):
 
     @abstractmethod
     def confirm(self) -> None:
-        """Look up who was let in on what this process remembers of them; raise `Unauthorized` where that has ended."""
+        """Check the sign-in that this process remembers once more; raise `Unauthorized` where it has ended."""
 
     @abstractmethod
     def asking(self, query: QueryParams, also: Collection[str] = ()) -> Asking:
-        """Return what gives the caller that an address names, which may say `also` something else.
+        """Return a function that opens app and caller for an operation, by the parameters of an address.
 
-        Raises `InvalidInput` for an address that says anything more, or too little.
+        The address may hold `also` further parameters; raises `InvalidInput` for any other, or a missing parameter.
         """
 
     @abstractmethod
     def event(self, query: QueryParams, fields: dict[str, Any], client: dict[str, Any]) -> Event:
-        """Return what an event of a session is run with, under the settings of the client that sent it."""
+        """Return the work of an event of a session, under the settings of the client that sent it."""
 
 
 class Asked(NamedTuple):

@@ -39,7 +39,7 @@ class BoundedProtocol(H11Protocol):
         self._used = self.loop.time()
         if isinstance(transport.get_extra_info("sockname"), tuple) and len(self.connections) > self.most():
             idle = [
-                one for one in self.connections if isinstance(one, BoundedProtocol) and one is not self and one._idle
+                one for one in self.connections if isinstance(one, BoundedProtocol) and one is not self and one._is_idle
             ]
             leaving = min(idle, key=lambda one: one._used, default=self)
             self.connections.discard(leaving)
@@ -49,12 +49,12 @@ class BoundedProtocol(H11Protocol):
         self._timer = self.loop.call_later(HEAD, self._end_if_silent)
 
     def data_received(self, data: bytes) -> None:
-        """Read what came; a head that has begun has its time."""
+        """Read the data; a head that has begun must end within its time limit."""
         self._used = self.loop.time()
-        if self._idle and self._timer is None:
+        if self._is_idle and self._timer is None:
             self._timer = self.loop.call_later(HEAD, self._end_if_silent)
         super().data_received(data)
-        if not self._idle:
+        if not self._is_idle:
             self._stop_timer()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -63,8 +63,8 @@ class BoundedProtocol(H11Protocol):
         super().connection_lost(exc)
 
     @property
-    def _idle(self) -> bool:
-        """Say whether no request is being read or answered."""
+    def _is_idle(self) -> bool:
+        """Return whether no request is being read or answered."""
         return bool(self.conn.their_state is h11.IDLE and self.conn.our_state is h11.IDLE)
 
     def _stop_timer(self) -> None:
@@ -73,7 +73,7 @@ class BoundedProtocol(H11Protocol):
             self._timer = None
 
     def _end_if_silent(self) -> None:
-        if self._idle:
+        if self._is_idle:
             self.transport.abort()
 
 

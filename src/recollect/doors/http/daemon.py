@@ -61,9 +61,9 @@ def serve(
     with ExitStack() as cleanup:
         try:
             app = cleanup.enter_context(recollect.open_app(settings, wait=False, role=runtime.ROLE))
-            listeners = _listeners(settings.folder, port)
-            published = _runtime(settings.folder, listeners, foreground=foreground)
-            cleanup.callback(_unpublish, settings.folder, published)
+            listeners = _open_listeners(settings.folder, port)
+            published = _runtime_for(settings.folder, listeners, foreground=foreground)
+            cleanup.callback(_unpublish_runtime, settings.folder, published)
             published.write(settings.folder)
         except (OSError, SQLAlchemyError) as error:
             raise to_recollect_error(error) from None
@@ -75,8 +75,8 @@ def serve(
         log.info("serving as process %d", published.pid)
         cleanup.callback(access.close)
         ready()
-        anyio.run(_serve, server, listeners, access, settings)
-        _unpublish(settings.folder, published)
+        anyio.run(_serve_until_idle, server, listeners, access, settings)
+        _unpublish_runtime(settings.folder, published)
         if not access.events.finish(_FINISH):
             log.warning("%d events of sessions were lost, as the daemon had to end", access.events.waiting)
         timer = threading.Timer(_CLOSE_TIMEOUT, _force_exit)
@@ -86,14 +86,16 @@ def serve(
     log.info("stopped")
 
 
-async def _serve(server: Process, listeners: list[socket.socket], access: LocalAccess, settings: Settings) -> None:
+async def _serve_until_idle(
+    server: Process, listeners: list[socket.socket], access: LocalAccess, settings: Settings
+) -> None:
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(_watch, server, access, settings)
+        tasks.start_soon(_stop_when_unused, server, access, settings)
         await server.serve(listeners)
         tasks.cancel_scope.cancel()
 
 
-async def _watch(server: Process, access: LocalAccess, settings: Settings) -> None:
+async def _stop_when_unused(server: Process, access: LocalAccess, settings: Settings) -> None:
     """Stop the server after `idle_minutes` without a request, or when clients cannot find it any more."""
     while not (server.started or server.should_exit):
         await anyio.sleep(_START_PAUSE)
@@ -111,24 +113,24 @@ async def _watch(server: Process, access: LocalAccess, settings: Settings) -> No
     server.should_exit = True
 
 
-def _unpublish(folder: Path, published: Runtime) -> None:
+def _unpublish_runtime(folder: Path, published: Runtime) -> None:
     """Remove the socket and the runtime file, unless another daemon has written its own already."""
     if published.socket and runtime.published_by(folder, published.pid):
         Path(published.socket).unlink(missing_ok=True)
-    runtime.remove(folder, published.pid)
+    runtime.remove_runtime_file(folder, published.pid)
 
 
 def _force_exit() -> None:
-    """End the process at once; what still runs, such as preparing a model, can be interrupted without loss."""
+    """End the process at once; work that still runs, such as preparing a model, can be interrupted without loss."""
     log.warning("closing the store took more than %.0f seconds; process ended", _CLOSE_TIMEOUT)
     logging.shutdown()
     os._exit(0)
 
 
-def _listeners(folder: Path, port: int | None) -> list[socket.socket]:
-    """Listen on a Unix socket in the data folder, else on a free loopback port; and on `port` if given."""
-    unix = _unix(folder / _SOCKET)
-    loopback = [_loopback(port or 0)] if unix is None or port is not None else []
+def _open_listeners(folder: Path, port: int | None) -> list[socket.socket]:
+    """Listen on a Unix socket in the data folder, else on a free loopback port; and on `port` if it is set."""
+    unix = _listen_on_socket(folder / _SOCKET)
+    loopback = [_listen_on_loopback(port or 0)] if unix is None or port is not None else []
     return [unix, *loopback] if unix else loopback
 
 
@@ -142,13 +144,14 @@ class _LoopbackPort:
 
     def __call__(self) -> int:
         if not self._port:
-            listener = _loopback(0)
+            listener = _listen_on_loopback(0)
             self._port = listener.getsockname()[1]
             self._opening = asyncio.get_running_loop().create_task(self._server.listen(listener))
         return self._port
 
 
-def _unix(path: Path) -> socket.socket | None:
+def _listen_on_socket(path: Path) -> socket.socket | None:
+    """Return a listening Unix socket at this path; None where the path is too long or cannot hold a socket."""
     if len(os.fsencode(path)) > _LONGEST_SOCKET:
         return None
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -164,7 +167,8 @@ def _unix(path: Path) -> socket.socket | None:
     return listener
 
 
-def _loopback(port: int) -> socket.socket:
+def _listen_on_loopback(port: int) -> socket.socket:
+    """Return a socket that listens on this loopback port; raise `DaemonUnreachable` where it is taken."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # else asyncio leaves Nagle on
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -177,7 +181,8 @@ def _loopback(port: int) -> socket.socket:
     return listener
 
 
-def _runtime(folder: Path, listeners: list[socket.socket], *, foreground: bool) -> Runtime:
+def _runtime_for(folder: Path, listeners: list[socket.socket], *, foreground: bool) -> Runtime:
+    """Return the content of the runtime file for a daemon with these listeners."""
     unix = [one for one in listeners if one.family != socket.AF_INET]
     ports = [one.getsockname()[1] for one in listeners if one.family == socket.AF_INET]
     return Runtime(

@@ -81,22 +81,22 @@ class Events:
         return sum(one.lost for one in self._lanes)
 
     def take(self, name: str, event: Event, now: str, event_id: str = "", *, late: bool = False) -> Taken:
-        """Answer an event with the text of what is remembered for it, and queue what is left to do.
+        """Answer an event with the text that the agent gets for it, and queue the rest of its work.
 
-        One that comes `late` is only queued, as nobody waits for an answer. `now` is the time of an event that says
-        none, or one that is still to come. Raises `InvalidInput` for a wrong field.
+        A `late` event is only queued, as nobody waits for its answer. `now` is the time of an event without a time, or
+        with a time in the future. Raises `InvalidInput` for a wrong field.
         """
-        fields = event.fields | {"at": _time(event.fields.get("at"), now)}
+        fields = event.fields | {"at": _event_time(event.fields.get("at"), now)}
         if event.former and name == StartSession.event:
             fields["former_projects"] = event.former
         operation_of(name).request(**fields)
         found = event.run(_ANSWERS[name], **fields) if name in _ANSWERS and not late else Injection()
-        taken = OPERATIONS[name] == _ANSWERS.get(name) or self._put(name, event, fields, event_id)
+        taken = OPERATIONS[name] == _ANSWERS.get(name) or self._queue_event(name, event, fields, event_id)
         about = {name: fields[name] for name in ("session_id", "agent", "folder", "at") if name in fields}
         delivered = partial(event.run, "note_shown", **about, **found.shown) if found.shown else None
         return Taken({"text": found.text, "taken": taken}, delivered)
 
-    def _put(self, name: str, event: Event, fields: dict[str, Any], event_id: str) -> bool:
+    def _queue_event(self, name: str, event: Event, fields: dict[str, Any], event_id: str) -> bool:
         size = sum(len(str(one)) for one in fields.values())
         lane = self._lanes[hash((event.user, str(fields["session_id"]))) % len(self._lanes)]
         known = str(hash((event.user, event_id))) if event_id else ""
@@ -124,14 +124,14 @@ class EventQueue:
 
     @property
     def waiting(self) -> int:
-        """Return how many events are not done, with the one that is worked on."""
+        """Return the number of unfinished events, with the event in progress."""
         with self._changed:
             return len(self._waiting)
 
     def put(self, work: Callable[[], object], size: int, event_id: str = "") -> bool:
-        """Take an event whose texts have `size` characters; return whether there was room for it.
+        """Queue the work of an event whose texts have `size` characters; return whether there was room for it.
 
-        One that comes again, as its id tells, is taken once: whoever sent it had no answer in time.
+        An event that comes again, by its id, is queued once: its sender had no answer in time.
         """
         with self._changed:
             if event_id and event_id in self._known:
@@ -143,7 +143,7 @@ class EventQueue:
             self._waiting.append((work, size))
             self._size += size
             if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="recollect-hooks", daemon=True)
+                self._thread = threading.Thread(target=self._work_off, name="recollect-hooks", daemon=True)
                 self._thread.start()
             return True
 
@@ -152,7 +152,8 @@ class EventQueue:
         with self._changed:
             return self._changed.wait_for(lambda: not self._waiting, seconds)
 
-    def _run(self) -> None:
+    def _work_off(self) -> None:
+        """Run the waiting work in order until none is left; an error is logged and counts as a lost event."""
         while True:
             with self._changed:
                 if not self._waiting:
@@ -178,7 +179,7 @@ def operation_of(event: str) -> Verb:
 
 
 def parts_of(body: dict[str, Any], client: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the fields of an event and what it says of its `client`, of a body that says nothing unknown."""
+    """Return the fields of an event and the object under `client`; raise `InvalidInput` for unknown members."""
     if unknown := sorted(body.keys() - {"fields", "id", "late", client}):
         raise InvalidInput(unknown[0], f"Unknown parameter: An event has `fields` and `{client}`.")
     for name in ("fields", client):
@@ -187,8 +188,8 @@ def parts_of(body: dict[str, Any], client: str) -> tuple[dict[str, Any], dict[st
     return body.get("fields", {}), body.get(client, {})
 
 
-def _time(said: object, now: str) -> str:
-    """Return the time that an event says where it is one with a zone and has come, else `now`."""
+def _event_time(said: object, now: str) -> str:
+    """Return the time in an event, if it has a zone and is not in the future; else `now`."""
     try:
         found = datetime.fromisoformat(said) if isinstance(said, str) else None
         return said if isinstance(said, str) and found and found <= datetime.fromisoformat(now) else now

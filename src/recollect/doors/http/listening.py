@@ -26,7 +26,7 @@ class Listening:
     insecure: bool = False
 
     def check(self) -> None:
-        """Raise `InvalidInput` where tokens would cross a network in the clear and nobody said so."""
+        """Raise `InvalidInput` where tokens would cross a network unencrypted without consent to that."""
         if bool(self.tls_cert) != bool(self.tls_key):
             raise InvalidInput("tls", "Invalid TLS: --tls-cert and --tls-key are given together.")
         if not (self.tls_cert or self.behind_proxy or self.insecure or is_loopback(self.host)):
@@ -38,7 +38,7 @@ class Listening:
 
     @property
     def leaving(self) -> float:
-        """Return for how many seconds it answers after a signal to end: a proxy sends nothing more meanwhile."""
+        """Return the seconds for which the server still answers after a signal to end, so that a proxy can notice."""
         return _LEAVING if self.behind_proxy else 0.0
 
     @property
@@ -48,19 +48,20 @@ class Listening:
         return f"{'https' if self.tls_cert else 'http'}://{host}:{self.port}"
 
     def reserved(self) -> list[socket.socket]:
-        """Return sockets that keep the addresses of the host for processes of this user, and take no connection.
+        """Return sockets that reserve the addresses of the host for processes of this user, and accept no connection.
 
         Raises `InvalidInput` for an address that cannot be had, or that another server listens on.
         """
-        for taken in self._bound() if self.port else ():
+        for taken in self._bind_sockets() if self.port else ():
             taken.close()
         return self.shared()
 
     def shared(self) -> list[socket.socket]:
         """Return a socket for each address of the host, among which the kernel shares out the connections."""
-        return self._bound(socket.SO_REUSEPORT)
+        return self._bind_sockets(socket.SO_REUSEPORT)
 
-    def _bound(self, *options: int) -> list[socket.socket]:
+    def _bind_sockets(self, *options: int) -> list[socket.socket]:
+        """Return a bound socket for each address of the host; raise `InvalidInput` where it cannot be had."""
         bound: list[socket.socket] = []
         with ExitStack() as undo:
             try:

@@ -87,14 +87,14 @@ class Activity(Measures):
 
     @override
     def ended(self, label: str, status: int, seconds: float, asker: Asker | None) -> None:
-        """Note that one that was let in does not run any more."""
+        """Count a request that was let in as ended."""
         if asker is not None:
             self._running -= 1
             self._last_request = time.monotonic()
 
     @property
     def idle_seconds(self) -> float:
-        """Return the seconds without a request, 0 while one runs."""
+        """Return the seconds since the last request, 0 while a request runs."""
         return 0.0 if self._running else time.monotonic() - self._last_request
 
 
@@ -137,10 +137,10 @@ class LocalAccess(Access, Asker):
         """Returns a port of this machine at which a browser reaches the process."""
 
     async def admit(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
-        """Let a request in that carries the token; another host or origin is refused first."""
-        if _is_tcp(scope) and _hostname(b"//" + headers.get(b"host", b"")) not in _LOCAL_HOSTS:
+        """Let a request with the token in; refuse another host or origin before looking at the token."""
+        if _is_tcp(scope) and _host_of(b"//" + headers.get(b"host", b"")) not in _LOCAL_HOSTS:
             raise Misdirected("Host not allowed: use 127.0.0.1 or localhost.")
-        if b"origin" in headers and _hostname(headers[b"origin"]) not in _LOCAL_HOSTS:
+        if b"origin" in headers and _host_of(headers[b"origin"]) not in _LOCAL_HOSTS:
             raise Forbidden("Cross-origin request rejected.")
         if await self.admit_browser(scope, headers):
             if "browser" in scope.get("state", {}):
@@ -196,15 +196,15 @@ class LocalAccess(Access, Asker):
         )
 
     def routes(self, post: Callable[..., Route]) -> list[Route]:
-        """Return what a client of this machine asks of the process itself; some is answered at once."""
+        """Return the routes for clients of this machine that concern the process itself; some answer at once."""
         at_once: dict[str, Callable[[Asked], dict[str, Any]]] = {
-            "/ping": self._ping,
-            "/status": self._status,
-            "/stop": self._end,
-            "/progress": self._progress,
+            "/ping": self._answer_ping,
+            "/status": self._answer_status,
+            "/stop": self._end_daemon,
+            "/progress": self._answer_progress,
             "/page-address": self._page_address,
         }
-        in_thread = {"/command": self._command, "/reindex": self._reindex, "/take-in": self._take_in}
+        in_thread = {"/command": self._answer_command, "/reindex": self._start_reindex, "/take-in": self._take_in}
         return [
             *(post(path, work, wait=False) for path, work in at_once.items()),
             *(post(path, work) for path, work in in_thread.items()),
@@ -217,15 +217,15 @@ class LocalAccess(Access, Asker):
         return 0.0 if busy else self.activity.idle_seconds
 
     def close(self) -> None:
-        """Stop the reindex, and what takes in what agents remembered; the next daemon goes on with both."""
+        """Stop the reindex and the import of agents' memories; the next daemon continues both."""
         self._reindex_job.stop()
         self._filling.stop()
 
-    def _ping(self, _: Asked) -> dict[str, Any]:
-        """Return process and version."""
+    def _answer_ping(self, _: Asked) -> dict[str, Any]:
+        """Return process id, version and protocol."""
         return {name: self.runtime.public[name] for name in ("pid", "version", "protocol")}
 
-    def _status(self, _: Asked) -> dict[str, Any]:
+    def _answer_status(self, _: Asked) -> dict[str, Any]:
         """Return process, start time, memory use, and whether model and vector index are ready."""
         return self.runtime.public | {
             "memory_bytes": psutil.Process().memory_info().rss,
@@ -250,16 +250,16 @@ class LocalAccess(Access, Asker):
         code = self.browsers.code_for(Browser(lambda: self, place, caller.user, folder=folder), seen=seen)
         return {"url": f"http://127.0.0.1:{self.loopback_port()}{PAGE}/open?code={code}"}
 
-    def _end(self, _: Asked) -> dict[str, Any]:
+    def _end_daemon(self, _: Asked) -> dict[str, Any]:
         """Finish running requests and stop."""
         self._stop()
         return {"stopping": True}
 
-    def _command(self, asked: Asked) -> dict[str, Any]:
-        """Run the command line of a client that imports nothing, and return what it prints."""
+    def _answer_command(self, asked: Asked) -> dict[str, Any]:
+        """Run the command line of a client that imports nothing, and return its output and exit code."""
         return self._run_command(asked.body, self.serving(str(asked.body["request_id"])))
 
-    def _reindex(self, asked: Asked) -> dict[str, Any]:
+    def _start_reindex(self, asked: Asked) -> dict[str, Any]:
         """Start to update the indexes or to move the store to another model; answer once the model is loaded."""
         where = asked.body.get("models_dir")
         everything = bool(asked.body.get("everything"))
@@ -270,8 +270,8 @@ class LocalAccess(Access, Asker):
         """Take in files that agents have written; answer at once."""
         return self._filling.add(files_of(asked.body["files"]), str(asked.body["user"]), str(asked.body["team"]))
 
-    def _progress(self, _: Asked) -> dict[str, Any]:
-        """Return how far the reindex is."""
+    def _answer_progress(self, _: Asked) -> dict[str, Any]:
+        """Return the progress of the reindex."""
         return self._reindex_job.progress()
 
     def serving(self, request_id: str) -> Callable[[Settings], Callable[..., Any]]:
@@ -298,7 +298,7 @@ class LocalAccess(Access, Asker):
         return serving
 
     def _lifecycle_for(self, settings: Settings) -> LifecycleSettings:
-        """Return the daemon's settings for sessions with what a client's make stricter."""
+        """Return the daemon's settings for sessions, made stricter by those of a client."""
         given = settings.model_dump(include=settings.model_fields_set & set(NAMES))
         return narrowed(self.app.lifecycle, given, settings.project)
 
@@ -320,7 +320,7 @@ def _is_tcp(scope: Scope) -> bool:
     return server is not None and server[1] is not None
 
 
-def _hostname(address: bytes) -> str:
+def _host_of(address: bytes) -> str:
     try:
         return urlsplit(address.decode("latin-1")).hostname or ""
     except ValueError:

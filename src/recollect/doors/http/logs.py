@@ -32,7 +32,7 @@ class _Formatter(JsonFormatter):
 
 
 def log_handler() -> logging.Handler:
-    """Return what writes records as JSON lines to standard error."""
+    """Return a handler that writes records as JSON lines to standard error."""
     found = logging.StreamHandler(sys.stderr)
     names = {"asctime": "time", "levelname": "level", "name": "logger"}
     form = _Formatter(" ".join(f"%({one})s" for one in _LOGGED), rename_fields=names, datefmt="%Y-%m-%dT%H:%M:%SZ")

@@ -35,14 +35,14 @@ class McpOverHttp:
         """Serve sessions until `end`, from the first request on."""
         with anyio.CancelScope() as self._scope:
             await self._requested.wait()
-            sessions = await run_sync(self._sessions)
+            sessions = await run_sync(self._open_sessions)
             async with sessions.run():
                 self._handler = sessions.handle_request
                 self._ready.set()
                 await anyio.sleep_forever()
 
     def end(self) -> None:
-        """End every session, so that no open stream keeps the process from ending."""
+        """End every session, so that no open stream keeps the process alive."""
         if self._scope is not None:
             self._scope.cancel()
 
@@ -53,7 +53,8 @@ class McpOverHttp:
         if self._handler is not None:
             await self._handler(scope, receive, send)
 
-    def _sessions(self) -> Any:
+    def _open_sessions(self) -> Any:
+        """Return the session manager of the SDK, which is imported here as it takes half a second."""
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
         from recollect.doors.mcp import build  # takes half a second, which most daemons never need

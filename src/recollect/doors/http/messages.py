@@ -31,9 +31,10 @@ class UnsupportedMediaType(RecollectError):
 
 
 async def read_object(request: Request) -> dict[str, Any]:
-    """Return the body of a request; raise `InvalidInput` for what is no JSON object, `UnsupportedMediaType` for HTML.
+    """Return the JSON object in the body of a request, an empty object without a body.
 
-    An empty body is an empty object. NaN, lone surrogates and what nests beyond 200 levels are no JSON here.
+    Raises `InvalidInput` where it is no JSON object, `UnsupportedMediaType` for a body of another type. NaN, lone
+    surrogates and more than 200 levels are no JSON here.
     """
     raw = await request.body()
     kind = request.headers.get("content-type", JSON).partition(";")[0].strip().lower()
@@ -63,12 +64,12 @@ def key_of(request: Request) -> str:
 
 
 def answered(body: bytes, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    """Return a response of JSON that nobody on the way keeps."""
+    """Return a response with JSON that no cache stores."""
     return Response(body, status, {"Cache-Control": "no-store"} | (headers or {}), JSON)
 
 
 def failed(error: RecollectError) -> Response:
-    """Return the response for an error: its kind for programs, its sentence, and its details."""
+    """Return the response for an error: its class name, its sentence, and its details."""
     headers: dict[str, str] = {}
     if isinstance(error, Unauthorized):
         headers["WWW-Authenticate"] = "Bearer"

@@ -99,25 +99,29 @@ class Metrics(Measures):
             self._refusals.labels(kind)
 
     def measure(self, app: App, events: Events, began: float) -> None:
-        """Tell what waits, looked up at each scrape, and how long after `began` the model was loaded."""
-        self._gauge("events_waiting", "Events of sessions that wait", lambda: events.waiting)
-        self._gauge("events_lost", "Events of sessions that did not fit or failed", lambda: events.lost)
-        self._gauge(
+        """Add the gauges: work that waits, looked up at each scrape, and the seconds until the model was loaded."""
+        self._add_gauge("events_waiting", "Events of sessions that wait", lambda: events.waiting)
+        self._add_gauge("events_lost", "Events of sessions that did not fit or failed", lambda: events.lost)
+        self._add_gauge(
             "connections_used", "Connections to the database in use", lambda: app.records.overview.connections()[0]
         )
-        self._gauge("connections_most", "Connections that may be in use", lambda: app.records.overview.connections()[1])
-        self._gauge("outbox_depth", "Memories that the vector index does not have as they are", lambda: _depth(app))
-        self._gauge("model_ready", "1 when the embedding model is loaded", lambda: float(app.embedder.ready))
+        self._add_gauge(
+            "connections_most", "Connections that may be in use", lambda: app.records.overview.connections()[1]
+        )
+        self._add_gauge(
+            "outbox_depth", "Memories that the vector index does not have as they are", lambda: _queue_depth(app)
+        )
+        self._add_gauge("model_ready", "1 when the embedding model is loaded", lambda: float(app.embedder.ready))
         loaded = [0.0]
 
         def wait() -> None:
             if app.embedder.wait(threading.TIMEOUT_MAX) and app.embedder.ready:
                 loaded[0] = time.monotonic() - began
 
-        self._gauge("model_load_seconds", "From the start to the loaded model; 0 before", lambda: loaded[0])
+        self._add_gauge("model_load_seconds", "From the start to the loaded model; 0 before", lambda: loaded[0])
         threading.Thread(target=wait, name="recollect-model-watch", daemon=True).start()
 
-    def _gauge(self, name: str, about: str, value: Callable[[], float]) -> None:
+    def _add_gauge(self, name: str, about: str, value: Callable[[], float]) -> None:
         Gauge(f"recollect_{name}", about, registry=self._registry).set_function(value)
 
     def began(self) -> None:
@@ -159,7 +163,7 @@ class _Timed:
     def __init__(self, part: Any, stages: dict[str, str], spent: Spent) -> None:
         for name, stage in stages.items():
             method = getattr(part, name)
-            timed = _timed_block(method, stage, spent) if name in _BLOCKS else _timed(method, stage, spent)
+            timed = _timed_block(method, stage, spent) if name in _BLOCKS else _timed_method(method, stage, spent)
             setattr(self, name, timed)
         self._part = part
 
@@ -174,7 +178,7 @@ def timed(app: App, spent: Spent) -> App:
 
 
 @contextmanager
-def _watched(stage: str, spent: Spent) -> Iterator[None]:
+def _measuring_time(stage: str, spent: Spent) -> Iterator[None]:
     began = time.perf_counter()
     try:
         yield
@@ -182,25 +186,27 @@ def _watched(stage: str, spent: Spent) -> Iterator[None]:
         spent(operation.get(), stage, time.perf_counter() - began)
 
 
-def _timed(method: Callable[..., Any], stage: str, spent: Spent) -> Callable[..., Any]:
+def _timed_method(method: Callable[..., Any], stage: str, spent: Spent) -> Callable[..., Any]:
     def call(*arguments: Any, **named: Any) -> Any:
-        with _watched(stage, spent):
+        with _measuring_time(stage, spent):
             return method(*arguments, **named)
 
     return call
 
 
 def _timed_block(method: Callable[..., Any], stage: str, spent: Spent) -> Callable[..., Any]:
+    """Return a context manager's method with the time inside its block measured."""
+
     @contextmanager
     def block(*arguments: Any, **named: Any) -> Iterator[Any]:
-        with _watched(stage, spent), method(*arguments, **named) as inside:
+        with _measuring_time(stage, spent), method(*arguments, **named) as inside:
             yield inside
 
     return block
 
 
-def _depth(app: App) -> float:
-    """Return how many memories wait, NaN while the database is away."""
+def _queue_depth(app: App) -> float:
+    """Return how many memories wait for their vectors, NaN while the database is away."""
     try:
         return float(app.vectors.waiting())
     except RecollectError:

@@ -98,30 +98,30 @@ class _Wire(GenerateJsonSchema):
 
 
 def parameter(name: str, about: str, *, required: bool = False) -> dict[str, Any]:
-    """Return how the document describes what an address may say behind `?`."""
+    """Return the description of a parameter behind `?` in an address."""
     kind = {"type": "string", "minLength": 1, "maxLength": 200}
     return {"name": name, "in": "query", "required": required, "description": about, "schema": kind}
 
 
 def document(access: Access) -> dict[str, Any]:
-    """Return the document of what an application with this access answers."""
+    """Return the OpenAPI document of an application with this access."""
     administration = [one for one in ADMIN if one.name in access.administration]
     handlers = HANDLERS | access.administration
     verbs = [*VERBS, *map(operation_of, OPERATIONS), *administration]
-    requests, asked = _described({one.name: one.request for one in verbs}, GenerateJsonSchema)
-    answers, defined = _described({one.name: one.answer for one in verbs}, _Wire)
+    requests, asked = _schemas_of({one.name: one.request for one in verbs}, GenerateJsonSchema)
+    answers, defined = _schemas_of({one.name: one.answer for one in verbs}, _Wire)
     for one in verbs:  # those of one request take the same fields
         taken = asked.get(requests[one.name].get("$ref", "").rpartition("/")[2], {}).get("properties", {})
         for hidden in taken.keys() - one.fields.keys():
             del taken[hidden]
 
     def described(one: Verb, path: str, **more: Any) -> dict[str, Any]:
-        example = _examples().get(path, {})
+        example = _read_examples().get(path, {})
         return {
             "summary": one.name.replace("_", " ").capitalize(),
             "description": inspect.getdoc(handlers[one.name]) or "",
-            "requestBody": _taken(requests[one.name], example.get("request")),
-            "responses": _answered(answers[one.name], example.get("answer")) | _failures(),
+            "requestBody": _request_body(requests[one.name], example.get("request")),
+            "responses": _answer_response(answers[one.name], example.get("answer")) | _failure_responses(),
             **more,
         }
 
@@ -133,11 +133,11 @@ def document(access: Access) -> dict[str, Any]:
     for one in administration:
         more = {"operationId": f"admin_{one.name}", "tags": ["administration"]}
         paths[f"/v1/admin/{one.name}"] = {"post": described(one, f"admin/{one.name}", **more)}
-    paths["/v1/memory"] = {"post": _memory([*access.parameters, _KEY])}
+    paths["/v1/memory"] = {"post": _describe_memory([*access.parameters, _KEY])}
     for event in OPERATIONS:
-        paths[f"/v1/hooks/{event}"] = {"post": _hook(event, requests[operation_of(event).name], access)}
-    paths["/healthz"] = {"get": _probe("Health", _HEALTH)}
-    paths["/readyz"] = {"get": _probe("Readiness", _READY, unready=True)}
+        paths[f"/v1/hooks/{event}"] = {"post": _describe_hook(event, requests[operation_of(event).name], access)}
+    paths["/healthz"] = {"get": _describe_probe("Health", _HEALTH)}
+    paths["/readyz"] = {"get": _describe_probe("Readiness", _READY, unready=True)}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -152,20 +152,20 @@ def document(access: Access) -> dict[str, Any]:
 
 
 @cache
-def _examples() -> dict[str, dict[str, Any]]:
-    """Return for each operation a `request` and its `answer`."""
+def _read_examples() -> dict[str, dict[str, Any]]:
+    """Return the examples by path: of each a `request` and its `answer`."""
     return dict(json.loads(_EXAMPLES.read_text(encoding="utf-8")))
 
 
-def _described(kinds: dict[str, Any], generator: type[GenerateJsonSchema]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _schemas_of(kinds: dict[str, Any], generator: type[GenerateJsonSchema]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return the schemas of these types by name, and the components that they refer to."""
     inputs: Any = [(name, "validation", TypeAdapter(kind)) for name, kind in kinds.items()]
     found, whole = TypeAdapter.json_schemas(inputs, ref_template=_SCHEMAS, schema_generator=generator)
     return {name: found[name, "validation"] for name in kinds}, whole.get("$defs", {})
 
 
-def _memory(parameters: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Return what is told of the one tool `memory`."""
+def _describe_memory(parameters: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Return the description of the tool `memory`."""
     example = {"action": "remember", "content": "The harbour deploys on Fridays."}
     answer = {"message": "Memory stored successfully with ID: 1", "id": "1"}
     return {
@@ -174,13 +174,13 @@ def _memory(parameters: Sequence[dict[str, Any]]) -> dict[str, Any]:
         "operationId": "memory",
         "tags": ["memories"],
         "parameters": parameters,
-        "requestBody": _taken(memory_tool.input_schema(), example),
-        "responses": _answered(memory_tool.output_schema(), answer) | _failures(),
+        "requestBody": _request_body(memory_tool.input_schema(), example),
+        "responses": _answer_response(memory_tool.output_schema(), answer) | _failure_responses(),
     }
 
 
-def _hook(event: str, request: dict[str, Any], access: Access) -> dict[str, Any]:
-    """Return what is told of an event of a session."""
+def _describe_hook(event: str, request: dict[str, Any], access: Access) -> dict[str, Any]:
+    """Return the description of an event of a session."""
     client, about, example = access.client
     properties = {
         "fields": request | {"description": "Fields of the event, as `/v1/session_start` and so on take them"},
@@ -207,39 +207,39 @@ def _hook(event: str, request: dict[str, Any], access: Access) -> dict[str, Any]
         "operationId": f"hook_{event.replace(':', '_')}",
         "tags": ["sessions"],
         "parameters": access.event_parameters,
-        "requestBody": _taken(taken, {"fields": _EVENT | _EVENTS.get(event, {}), client: example}),
-        "responses": _answered(answer, {"text": "", "taken": True}) | _failures(),
+        "requestBody": _request_body(taken, {"fields": _EVENT | _EVENTS.get(event, {}), client: example}),
+        "responses": _answer_response(answer, {"text": "", "taken": True}) | _failure_responses(),
     }
 
 
-def _probe(summary: str, description: str, *, unready: bool = False) -> dict[str, Any]:
-    """Return what is told of what needs no token."""
+def _describe_probe(summary: str, description: str, *, unready: bool = False) -> dict[str, Any]:
+    """Return the description of an address that needs no token."""
     answer = {"type": "object", "properties": {"ready": {"type": "boolean"}}, "required": ["ready"]}
-    responses = _answered(answer, {"ready": True})
+    responses = _answer_response(answer, {"ready": True})
     if unready:
-        responses["503"] = _answered(answer, {"ready": False})["200"] | {"description": "Not yet, or not now"}
+        responses["503"] = _answer_response(answer, {"ready": False})["200"] | {"description": "Not yet, or not now"}
     told = {"summary": summary, "description": description, "operationId": summary.lower(), "tags": ["state"]}
     return told | {"responses": responses, "security": []}
 
 
-def _failures() -> dict[str, Any]:
-    """Return how a request may fail."""
+def _failure_responses() -> dict[str, Any]:
+    """Return the responses of failed requests by status."""
     return {
         str(status): {
             "description": about,
-            "content": _content({"$ref": _SCHEMAS.format(model="Error")}, {"error": kind, "message": message}),
+            "content": _json_content({"$ref": _SCHEMAS.format(model="Error")}, {"error": kind, "message": message}),
         }
         for status, (kind, about, message) in _FAILURES.items()
     }
 
 
-def _answered(schema: dict[str, Any], example: Any) -> dict[str, Any]:
-    return {"200": {"description": "Answer", "content": _content(schema, example)}}
+def _answer_response(schema: dict[str, Any], example: Any) -> dict[str, Any]:
+    return {"200": {"description": "Answer", "content": _json_content(schema, example)}}
 
 
-def _taken(schema: dict[str, Any], example: Any) -> dict[str, Any]:
-    return {"required": True, "content": _content(schema, example)}
+def _request_body(schema: dict[str, Any], example: Any) -> dict[str, Any]:
+    return {"required": True, "content": _json_content(schema, example)}
 
 
-def _content(schema: dict[str, Any], example: Any) -> dict[str, Any]:
+def _json_content(schema: dict[str, Any], example: Any) -> dict[str, Any]:
     return {JSON: {"schema": schema, "example": example}}

@@ -14,7 +14,7 @@ _SUPERUSER: Final = 0
 
 
 def is_of_another_user(scope: Scope) -> bool:
-    """Say whether a request surely comes from another user of this machine, who may do less than the superuser."""
+    """Return whether a request surely comes from another user of this machine, the superuser excepted."""
     client, server = scope.get("client"), scope.get("server")
     if not client or not server:
         return False
@@ -29,10 +29,13 @@ def user_of(client_port: int, server_port: int) -> int | None:
         except (OSError, ValueError):  # another system
             continue
         for columns in map(str.split, lines):
-            if len(columns) > _USER and (_port(columns[_LOCAL]), _port(columns[_REMOTE])) == (client_port, server_port):
+            if len(columns) > _USER and (_port_in(columns[_LOCAL]), _port_in(columns[_REMOTE])) == (
+                client_port,
+                server_port,
+            ):
                 return int(columns[_USER])
     return None
 
 
-def _port(address: str) -> int:
+def _port_in(address: str) -> int:
     return int(address.rpartition(":")[2], 16)

@@ -64,27 +64,30 @@ class ReindexJob:
                 self._reported.clear()
                 self._loaded.clear()
                 arguments = (model, models_dir, everything)
-                self._thread = threading.Thread(target=self._run, args=arguments, name="recollect-reindex", daemon=True)
+                self._thread = threading.Thread(
+                    target=self._run_reindex, args=arguments, name="recollect-reindex", daemon=True
+                )
                 self._thread.start()
         self._loaded.wait()
 
     def progress(self) -> dict[str, Any]:
-        """Return how far the reindex is, and how it ended."""
+        """Return the progress of the reindex, and its outcome once it has ended."""
         progress = asdict(self._progress)
         if progress["state"] != "running":
             self._reported.set()
         return progress
 
     def stop(self) -> None:
-        """Stop soon; what was embedded is kept for the next reindex."""
+        """Let the reindex stop soon; its embeddings so far are kept for the next reindex."""
         self._stopping.set()
         self._reported.set()
         if self._thread is not None and self._thread.is_alive():
             self._thread.join(_STOP_TIMEOUT)
 
-    def _run(self, model: str, models_dir: Path | None, everything: bool) -> None:
+    def _run_reindex(self, model: str, models_dir: Path | None, everything: bool) -> None:
+        """Reindex to the end and keep the outcome; after a move to another model end the daemon."""
         try:
-            total = reindex(self._app, self._report, model=model, models_dir=models_dir, everything=everything)
+            total = reindex(self._app, self._note_progress, model=model, models_dir=models_dir, everything=everything)
             self._progress = _Progress("done", total, total)
         except Exception as error:  # noqa: BLE001 - the client must get a message for any error
             known = to_recollect_error(error)
@@ -95,7 +98,7 @@ class ReindexJob:
             self._reported.wait(_REPORT_TIMEOUT)
             self._end()
 
-    def _report(self, done: int, total: int) -> None:
+    def _note_progress(self, done: int, total: int) -> None:
         if self._stopping.is_set():
             raise _Stopped("The memory daemon ended during the reindex; run it again to continue.")
         self._progress = _Progress("running", done, total)

@@ -69,7 +69,7 @@ def serve(
     """
     listening.check()
     began = time.monotonic()
-    _when_told_to_end(_leave)
+    _when_told_to_end(_exit_before_serving)
     try:
         with recollect.open_app(settings, wait=False, role=ROLE) as app:
             opened(app)
@@ -94,8 +94,8 @@ def _when_told_to_end(act: Callable[[], object]) -> None:
         signal.signal(number, lambda *_: act())
 
 
-def _leave() -> None:
-    """End before anything is served, so that what is open by then is closed in order."""
+def _exit_before_serving() -> None:
+    """End the process before it serves, so that everything open by then is closed in order."""
     log.info("stopped before it served")
     sys.exit(0)
 
@@ -121,13 +121,13 @@ class TeamProcess(Process):
         self.leaving = listening.leaving
 
     async def startup(self, sockets: Any = None) -> None:
-        """Listen, and say so."""
+        """Listen, and report that the server is ready."""
         await super().startup(sockets)
         if self.started:
             self._ready()
 
     async def shutdown(self, sockets: Any = None) -> None:
-        """Answer for a while, not ready any more, and end then."""
+        """Answer for a while as not ready, then end."""
         self._access.leaving = True
         until = self.leaving + asyncio.get_running_loop().time()
         while asyncio.get_running_loop().time() < until and not self.force_exit:

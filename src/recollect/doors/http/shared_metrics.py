@@ -33,19 +33,20 @@ class SharedMetrics:
         self._listener = socket.socket(socket.AF_UNIX)
         self._listener.bind(str(self._path))
         self._listener.listen(_WAITING)
-        threading.Thread(target=self._tell, name="recollect-metrics", daemon=True).start()
+        threading.Thread(target=self._answer_workers, name="recollect-metrics", daemon=True).start()
 
     def text(self) -> bytes:
         """Return the numbers of every worker that answers, each with the label `worker`."""
         texts = {self._path.name: self._own().decode()}
         for path in self._path.parent.iterdir():
-            if path != self._path and (found := _asked(path)):
+            if path != self._path and (found := _metrics_of_worker(path)):
                 texts[path.name] = found
         registry = CollectorRegistry()
         registry.register(_Labelled(texts))
         return generate_latest(registry)
 
-    def _tell(self) -> None:
+    def _answer_workers(self) -> None:
+        """Answer the other workers with the numbers of this worker, until the process ends."""
         while True:
             connection, _ = self._listener.accept()
             with connection:
@@ -73,7 +74,7 @@ class _Labelled:
         return found.values()
 
 
-def _asked(path: Path) -> str:
+def _metrics_of_worker(path: Path) -> str:
     """Return the numbers of another worker, an empty text where it does not answer."""
     parts = []
     try:

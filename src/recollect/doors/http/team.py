@@ -84,7 +84,7 @@ class Member(Asker):
         return asking
 
     def event(self, query: QueryParams, fields: dict[str, Any], client: dict[str, Any]) -> Event:
-        """Return what an event is run with; the client's settings turn nothing on, and raise no limit."""
+        """Return the work of an event. The client's settings cannot turn anything on, nor raise a limit."""
         asking = self.asking(query)
         with asking("") as (app, caller):
             settings = narrowed(app.lifecycle, client, caller.project)
@@ -96,26 +96,26 @@ class Member(Asker):
         return Event(fields, caller.user, run)
 
     def administer(self, name: str, fields: dict[str, Any]) -> Any:
-        """Run an operation of administration, for as long as the rights are those that the request began with."""
+        """Run an operation of administration while the user still has the rights with which the request began."""
         known = self.current()
         with confirmed_by(lambda: self.require(lambda now: now == known)):
             return administer(self.app, name, fields, known)
 
     def confirm(self) -> None:
-        """Look up what the token opens where that was only remembered; raise `Unauthorized` where it opens nothing."""
+        """Check the remembered rights of the token once more; raise `Unauthorized` where it has none any more."""
         if not self.confirmed:
             self.principal, self.at = authenticate(self.app, self.bearer), time.monotonic()
             self.confirmed = True
 
     def current(self) -> Principal:
-        """Return who asks, as of now where the request was on its way for a while; raise `Unauthorized`."""
+        """Return the user of this request, looked up again after a while; raise `Unauthorized` for an ended token."""
         self.confirm()
         if time.monotonic() - self.at > FRESH:
             self.principal, self.at = look_again(self.app, self.bearer), time.monotonic()
         return self.principal
 
     def require(self, kept: Callable[[Principal], bool]) -> None:
-        """Raise `Forbidden` where the rights that matter are not those any more that the request began with."""
+        """Raise `Forbidden` where the rights are no longer those with which the request began."""
         if not kept(look_again(self.app, self.bearer)):
             raise Forbidden("What your token opens was changed while the request was on its way: send it again.")
 
@@ -162,7 +162,7 @@ class TeamAccess(Access):
         self._numbers.measure(app, self.events, time.monotonic() if began is None else began)
 
     async def admit(self, scope: Scope, headers: Mapping[bytes, bytes]) -> None:
-        """Let a request in that carries a valid token, but for one that asks too often, or is only invited."""
+        """Let a request with a valid token in, unless the token asks too often or its user is only invited."""
         path = scope["path"]
         if path in OPEN or (self.sign_in is not None and path in self.sign_in.open):
             return
@@ -170,7 +170,7 @@ class TeamAccess(Access):
             if (browsing := scope.get("state", {}).get("asker")) is not None:
                 self._rates.take(browsing.principal.token)
             return
-        bearer = _bearer(headers)
+        bearer = _token_in(headers)
         known = remembered(self.app, bearer) if path.startswith(_OPERATIONS) else None
         if known is None and self.sign_in is not None and is_signed(bearer):
             await _introduce(self.sign_in, bearer)
@@ -180,57 +180,57 @@ class TeamAccess(Access):
         if known is not None:  # the thread that does the work looks the token up
             member = Member(self.app, known, bearer, confirmed=False)
         else:
-            member = await run_sync(self._member, bearer)
+            member = await run_sync(self._authenticate, bearer)
         scope.setdefault("state", {})["asker"] = member
         if member.principal.invitation and path != _ACCEPTING:
             raise Forbidden(_INVITED)
         self._rates.take(member.principal.token)
 
     def browser(self, token: str) -> Browser:
-        """Return what a browser is let in as whose person has pasted a token, for as long as that is valid."""
-        return self._browser(sign_in(self.app, token.strip()))
+        """Return the browser of a person who has pasted a token, let in for as long as the token is valid."""
+        return self._browser_of(sign_in(self.app, token.strip()))
 
     def recognized(self, name: str) -> Browser:
         """Return a browser that this replica or another one has let in; raise `Unauthorized` for any other name."""
         if not of_browser(self.app, name):
             raise Unauthorized("Invalid token: it is none of a browser.")
-        return self.browsers.let_in(self._browser(name))
+        return self.browsers.let_in(self._browser_of(name))
 
     def left(self, browser: Browser) -> None:
-        """Let a browser that signs out be known no more, by any replica."""
+        """Forget a browser that signs out, in every replica."""
         super().left(browser)
         who = authenticate(self.app, browser.name)
         administer(self.app, "revoke_token", {"prefix": who.token}, who)
 
-    def _browser(self, name: str) -> Browser:
-        who = self._member(name).principal
+    def _browser_of(self, name: str) -> Browser:
+        who = self._authenticate(name).principal
         teams = who.known_teams
-        return Browser(partial(self._member, name), {"team": teams[0]} if teams else {}, who.user, name=name)
+        return Browser(partial(self._authenticate, name), {"team": teams[0]} if teams else {}, who.user, name=name)
 
-    def _member(self, bearer: str) -> Member:
+    def _authenticate(self, bearer: str) -> Member:
         if self.sign_in is None and is_signed(bearer):
             raise Unauthorized(INVALID)
         return Member(self.app, authenticate(self.app, bearer), bearer)
 
     def routes(self, post: Callable[..., Route]) -> list[Route]:
-        """Return administration, the metrics, and what says how people sign in."""
-        administration = (post(f"/v1/admin/{one.name}", partial(_administration, one)) for one in ADMIN)
+        """Return the routes of administration, of the metrics, and of the description of sign-in."""
+        administration = (post(f"/v1/admin/{one.name}", partial(_run_administration, one)) for one in ADMIN)
         signing_in = self.sign_in.routes() if self.sign_in is not None else []
-        return [*administration, Route(METRICS, self._metrics), *signing_in]
+        return [*administration, Route(METRICS, self._answer_metrics), *signing_in]
 
     def _admit_metrics(self, bearer: str) -> None:
-        """Let in who holds the token for metrics, or that of an admin of the deployment."""
+        """Let in the token for metrics, or the token of an admin of the deployment."""
         wanted = self._metrics_token
         if wanted and hmac.compare_digest(bearer.encode(), wanted.encode()):
             return
-        if not self._member(bearer).principal.administers():
+        if not self._authenticate(bearer).principal.administers():
             raise Forbidden("You have no right to the metrics: they are for admins of the deployment.")
 
-    async def _metrics(self, _: Request) -> Response:
+    async def _answer_metrics(self, _: Request) -> Response:
         return Response(await run_sync(self.metrics_text), media_type=CONTENT_TYPE)
 
 
-def _administration(found: Verb, asked: Asked) -> bytes:
+def _run_administration(found: Verb, asked: Asked) -> bytes:
     address_of(asked.query, ())
     return wire_bytes(found.answer, asked.who.administer(found.name, asked.body))
 
@@ -241,7 +241,8 @@ async def _introduce(sign_in: SignIn, bearer: str) -> None:
         await run_sync(sign_in.admit, bearer, limiter=sign_in.threads)
 
 
-def _bearer(headers: Mapping[bytes, bytes]) -> str:
+def _token_in(headers: Mapping[bytes, bytes]) -> str:
+    """Return the token in the headers; raise `Unauthorized` without one."""
     scheme, _, token = headers.get(b"authorization", b"").partition(b" ")
     if scheme.lower() != b"bearer" or not token.strip():
         raise Unauthorized("Missing token: A request carries `Authorization: Bearer TOKEN`.")

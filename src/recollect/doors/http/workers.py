@@ -59,7 +59,7 @@ def serve(settings: Settings, listening: Listening, count: int, ready: Callable[
 
         def start(number: int, messages: Connection) -> BaseProcess:
             known = each if number == 1 else without_mirror
-            process = _SPAWN.Process(target=_work, args=(known, address, server.Place(number, folder), messages))
+            process = _SPAWN.Process(target=_run_worker, args=(known, address, server.Place(number, folder), messages))
             process.start()
             return process
 
@@ -94,7 +94,7 @@ class _Worker:
     pause: float = 0.0
 
     def hear(self) -> bool:
-        """Read the message of the process, if it has come; say whether it is that requests are answered now."""
+        """Read a message of the process; return whether it says that requests are answered now."""
         if self.messages is None or not self.messages.poll():
             return False
         with suppress(EOFError):
@@ -107,7 +107,7 @@ class _Worker:
         return self.serving_at is not None
 
     def postpone(self) -> None:
-        """Forget the process, which has ended, and say when the next is started: at once after a long service."""
+        """Forget the ended process, and set the time of the next start: at once after a long service."""
         now = time.monotonic()
         steady = self.serving_at is not None and now - self.serving_at >= _STEADY
         self.pause = 0.0 if steady else min(max(2 * self.pause, _PAUSE), _LONGEST_PAUSE)
@@ -142,7 +142,7 @@ class Workers:
         try:
             while not self._ending or any(worker.process for worker in self._workers):
                 self._start_due()
-                if self._signals in connection.wait(self._awaited(), self._patience()):
+                if self._signals in connection.wait(self._wait_targets(), self._seconds_to_start()):
                     self._pass_on(os.read(self._signals, 64))
                 for worker in self._workers:
                     self._look_at(worker)
@@ -158,13 +158,13 @@ class Workers:
                 worker.process = self._start(worker.number, theirs)
                 theirs.close()
 
-    def _awaited(self) -> list[Any]:
-        """Return what a change shows at: signals, messages, and the ends of processes."""
+    def _wait_targets(self) -> list[Any]:
+        """Return the objects to wait on: signals, messages, and the ends of processes."""
         ends = [worker.process.sentinel for worker in self._workers if worker.process is not None]
         return [self._signals, *ends, *(worker.messages for worker in self._workers if worker.messages is not None)]
 
-    def _patience(self) -> float | None:
-        """Return the seconds until a worker is due, None where no worker is absent."""
+    def _seconds_to_start(self) -> float | None:
+        """Return the seconds until the next worker is started, None while every worker runs."""
         if self._ending or not self._begun:
             return None
         due = [worker.start_at for worker in self._workers if worker.process is None]
@@ -180,8 +180,9 @@ class Workers:
                     os.kill(pid or 0, signal.SIGINT if again else signal.SIGTERM)
 
     def _look_at(self, worker: _Worker) -> None:
+        """Log a worker that serves now, and set the next start of a worker that has ended."""
         if worker.hear():
-            log.info("worker %d of %d serves (process %d)", worker.number, len(self._workers), _pid(worker))
+            log.info("worker %d of %d serves (process %d)", worker.number, len(self._workers), _pid_of(worker))
             if not self._begun:
                 self._begun = True
                 self._ready()
@@ -197,12 +198,12 @@ class Workers:
             log.error("worker %d ended with %s; it is started again in %g s", worker.number, code, worker.pause)
 
 
-def _pid(worker: _Worker) -> int:
+def _pid_of(worker: _Worker) -> int:
     return (worker.process and worker.process.pid) or 0
 
 
-def _work(settings: Settings, listening: Listening, place: server.Place, messages: Connection) -> None:
-    """Be a worker: serve until a signal comes, or until the process that looks after the workers is gone."""
+def _run_worker(settings: Settings, listening: Listening, place: server.Place, messages: Connection) -> None:
+    """Serve as a worker until a signal comes, or until the process that starts the workers is gone."""
     os.setpgid(0, 0)  # Ctrl-C goes to that process alone, which passes it on
     threading.Thread(target=_end_with_parent, name="recollect-parent", daemon=True).start()
     try:

@@ -58,7 +58,7 @@ ACTS: Final = {
 
 def confirm(visit: Visit) -> Shown:
     """Show the change that a form is about to make, before it makes it."""
-    do, act_ = _wanted(visit)
+    do, act_ = _chosen_act(visit)
     memories = [found(visit, memory_id) for memory_id in _chosen_ids(visit)]
     data = {"do": do, "memories": memories, "warning": act_.warning, "_back": visit.back("browse")}
     return Shown("confirm.html", data)
@@ -66,7 +66,7 @@ def confirm(visit: Visit) -> Shown:
 
 def act(visit: Visit) -> Done:
     """Apply the confirmed change to each chosen memory by itself."""
-    do, act_ = _wanted(visit)
+    do, act_ = _chosen_act(visit)
     steps: list[Step] = []
 
     def work(number: str) -> Outcome:
@@ -87,7 +87,10 @@ def act(visit: Visit) -> Done:
 
 
 def each(visit: Visit, work: Callable[[str], Outcome], none: str) -> tuple[list[Outcome], int]:
-    """Do the same to each chosen memory; count those that are gone meanwhile, and raise `NotFound` where all are."""
+    """Run `work` on each chosen memory; return the outcomes and the number of memories that are gone.
+
+    Raises `NotFound`, with the sentence `none`, where all are gone.
+    """
     outcomes: list[Outcome] = []
     ids = _chosen_ids(visit)
     for memory_id in ids:
@@ -118,7 +121,7 @@ def undo(visit: Visit) -> Done:
 
 
 def edit(visit: Visit) -> Done | Shown:
-    """Write what the form of a memory changed over it, and nothing else; where that fails, the typed text stays."""
+    """Write the changed fields of the form to the memory; after an error show the form with the typed text again."""
     memory = found(visit)
     if visit.value("seen", memory.updated_at.isoformat()) != memory.updated_at.isoformat():
         changed = "This memory was changed meanwhile: look at it in another tab, and save again to write yours over it."
@@ -162,7 +165,8 @@ def move(visit: Visit) -> Done:
     return Done(to, message, undo_, {"outcome": outcome})
 
 
-def _wanted(visit: Visit) -> tuple[str, _Act]:
+def _chosen_act(visit: Visit) -> tuple[str, _Act]:
+    """Return name and act of the chosen change; raise `InvalidInput` for an unknown name."""
     do = visit.value("do")
     if do not in ACTS:
         raise InvalidInput("do", f"Invalid do: Must be one of {', '.join(ACTS)}")

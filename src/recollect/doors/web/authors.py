@@ -35,7 +35,7 @@ def agent_title(name: str) -> str:
 
 
 def who(memory: Memory, user: str, agent: str = "") -> str:
-    """Return the speaker of a memory and the way it came in, to this `user`; `agent` is that of its session."""
+    """Return who said a memory and how it came in, as words for this `user`; `agent` is the agent of its session."""
     person = "you" if memory.author == user else memory.author
     machine = agent_title(agent) + ("" if memory.author == user else f" of {memory.author}")
     if memory.type is not None and (summed_up := _SUMMARIES.get(memory.type)):

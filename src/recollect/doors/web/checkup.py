@@ -25,20 +25,21 @@ class Checkup:
         self._checks: list[Check] = []
 
     def begin(self) -> Callable[[], None] | None:
-        """Return what looks at every part; it is to be run once. None where that goes on already."""
+        """Return the function that checks every part, to be run once; None while a check is running."""
         with self._beginning:
             if self._began_at is not None and self._ended_at is None:
                 return None
             self._began_at, self._ended_at, self._checks = self._app.clock(), None, []
-            return self._look
+            return self._run_checks
 
     def state(self) -> dict[str, Any]:
-        """Return whether it goes on, since when or when it ended, and what was found so far."""
+        """Return whether a check is running, its start or end, and the checks so far."""
         running = self._began_at is not None and self._ended_at is None
         at = {"began_at": self._began_at, "ended_at": self._ended_at}
         return {"running": running, **at, "checks": list(self._checks)}
 
-    def _look(self) -> None:
+    def _run_checks(self) -> None:
+        """Run every check and keep its outcome; an error becomes a failed check."""
         try:
             for check in checks(self._app, Inspect()):
                 self._checks.append(check)

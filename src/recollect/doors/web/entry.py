@@ -72,7 +72,7 @@ class Browser:
     """The code of the change that the message is about."""
 
     def changed(self, message: str, undo: Undo | None = None) -> None:
-        """Have a message shown with the next screen, and keep how the change is taken back."""
+        """Show a message with the next screen, and keep the way to undo the change."""
         self.message, self.undo_code = message, ""
         if undo is not None:
             self.undo_code = undo.code
@@ -86,7 +86,7 @@ class Browser:
         return hmac.new(self.name.encode(), b"form", "sha256").hexdigest()
 
     def sent(self, token: str) -> bool:
-        """Say whether a form came from a page that this browser received."""
+        """Return whether a form came from a page that this browser received."""
         return hmac.compare_digest(token.encode(), self.form_token.encode())
 
 
@@ -98,7 +98,7 @@ class Browsers:
         self._codes: OrderedDict[str, tuple[float, Browser, bool]] = OrderedDict()
 
     def code_for(self, browser: Browser, *, seen: bool = False) -> str:
-        """Return what a one-time address says to let this browser in; `seen` says that other users may see it."""
+        """Return the code of a one-time address that lets this browser in; `seen` if other users may see the code."""
         code = secrets.token_urlsafe(32)
         self._codes[code] = (time.monotonic() + CODE_LIFE, browser, seen)
         while len(self._codes) > _MOST:
@@ -106,7 +106,7 @@ class Browsers:
         return code
 
     def redeem(self, code: str, of_another_user: Callable[[], bool] = lambda: False) -> Browser | None:
-        """Return whom a one-time address lets in, once; one that others may have seen stays for its own user."""
+        """Return the browser that a one-time code lets in, once; a code that others may see works for its own user."""
         until, browser, seen = self._codes.get(code, (0.0, None, False))
         if seen and of_another_user():
             return None
@@ -129,17 +129,17 @@ class Browsers:
         return browser
 
     def leave(self, name: str) -> None:
-        """Let a browser be known no more."""
+        """Forget a browser."""
         self._browsers.pop(name, None)
 
 
 def is_page(path: str) -> bool:
-    """Say whether an address is one of the page."""
+    """Return whether an address belongs to the page."""
     return path == PAGE or path.startswith(f"{PAGE}/")
 
 
 def own_address(address: str, other: str) -> str:
-    """Return an address where it is that of a screen of ours, else the other one: nobody is led elsewhere by a form."""
+    """Return the address where it is a screen of ours, else `other`: no form leads a browser elsewhere."""
     path = unquote(address.partition("?")[0])
     ours = path.startswith(f"{PAGE}/") and not path.startswith((f"{PAGE}/open", f"{PAGE}/sign-"))
     leads_away = any(map(_LEADS_AWAY.search, (path, address)))
@@ -147,7 +147,7 @@ def own_address(address: str, other: str) -> str:
 
 
 def check_origin(scope: Scope, headers: Mapping[bytes, bytes]) -> None:
-    """Raise `Forbidden` for what another site sends through a browser; it may only link here."""
+    """Raise `Forbidden` for a request that another site sends through a browser; other sites may only link here."""
     site = headers.get(b"sec-fetch-site")
     reads = scope["method"] in ("GET", "HEAD")
     opened = (headers.get(b"sec-fetch-mode"), headers.get(b"sec-fetch-dest")) == _NAVIGATION

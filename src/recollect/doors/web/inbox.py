@@ -25,9 +25,9 @@ _DONE: Final = {
 
 
 def listed(visit: Visit) -> Shown:
-    """Show a page of what waits, the longest waiting first, and the rules for sources.
+    """Show a page of waiting memories, the oldest first, and the rules for sources.
 
-    Those who may decide get buttons.
+    Users who may decide get buttons.
     """
     offset = visit.number("offset", 0)
     found: WaitingPage = visit.run("inbox", limit=_PAGE, offset=offset, **visit.levels)
@@ -45,9 +45,9 @@ def waiting(visit: Visit) -> int:
 
 
 def decide(visit: Visit) -> Done:
-    """Decide of each memory by itself, or remove the rule for a source.
+    """Decide on each memory by itself, or remove the rule for a source.
 
-    What another decision has settled meanwhile is counted.
+    Memories that somebody else has decided on meanwhile are counted.
     """
     if visit.value("do") == _DROP:
         dropped = visit.run(

@@ -68,14 +68,14 @@ def filters_of(visit: Visit) -> dict[str, Any]:
 
 
 def form_of(visit: Visit) -> dict[str, Any]:
-    """Return what the form of filters needs: what is chosen, and the choices."""
+    """Return the data of the filter form: the chosen values and the choices."""
     names = (*FILTERS, "about", "age", "q", "superseded", "everywhere", *LEVELS)
     chosen = {name: ", ".join(visit.values(name)) for name in names}
     return {"filters": {name: value for name, value in chosen.items() if value}, "_choices": _CHOICES}
 
 
 def search(visit: Visit) -> Shown:
-    """Show what answers a query, and why, and folded below that what is nearest though it seldom answers."""
+    """Show the answers to a query with their reasons, and folded below them the nearest of the weak hits."""
     query = visit.value("q")
     options = filters_of(visit) | {"limit": visit.number("limit", 10, 100, least=1)}
     if visit.value("everywhere") and not visit.team_server:
@@ -99,7 +99,7 @@ def search(visit: Visit) -> Shown:
 
 
 def reasons(hit: Hit) -> dict[str, Any]:
-    """Return why a hit is where it is: what found it, and the parts of its score with their share of it."""
+    """Return the reasons for a hit's rank: what found it, and each part of its score with its share."""
     why = hit.why
     found_by = [_SEARCHERS[searcher] for searcher in why.pop("found_by")]
     parts = [(name, _PARTS.get(name, name), value) for name, value in why.items() if value]
@@ -131,7 +131,7 @@ def browse(visit: Visit) -> Shown:
 
 
 def one(visit: Visit) -> Shown:
-    """Show one memory with all that is known of it."""
+    """Show a memory with everything that is known about it."""
     memory, levels = found(visit), visit.levels
     number = str(memory.id)
     history: list[JournalEntry] = visit.run("history", id=number, **levels)
@@ -165,7 +165,7 @@ def edit(visit: Visit) -> Shown:
 
 
 def edited(visit: Visit, memory: Memory, error: RecollectError | None = None) -> Shown:
-    """Show that form with what was typed into it, and the error that it ended with."""
+    """Show the form with the typed values, and the error that writing them ended with."""
     fields = shown_fields(memory) | typed(visit)
     entered: dict[str, Any] = {
         name: ("\n" if name.startswith("files") else ", ").join(value) if isinstance(value, list) else value
@@ -177,10 +177,10 @@ def edited(visit: Visit, memory: Memory, error: RecollectError | None = None) ->
 
 
 def typed(visit: Visit) -> dict[str, Any]:
-    """Return the fields that the form holds, as the memory would show them."""
+    """Return the fields in the form as the memory would show them."""
     texts = {name: str(visit.form[name]) for name in EDITED if name in visit.form}
     return {
-        name: [line.strip() for line in _lines(name, text) if line.strip()]
+        name: [line.strip() for line in _split_list(name, text) if line.strip()]
         if name in _LISTS
         else text
         if name == "content"
@@ -189,7 +189,7 @@ def typed(visit: Visit) -> dict[str, Any]:
     }
 
 
-def _lines(name: str, text: str) -> list[str]:
+def _split_list(name: str, text: str) -> list[str]:
     return text.split("\n") if name in _BY_LINE else text.replace("\n", ",").split(",")
 
 
@@ -208,7 +208,7 @@ def move(visit: Visit) -> Shown:
 
 
 def loaded(visit: Visit, ids: Iterable[int | str]) -> list[Memory]:
-    """Return those of these memories that may be seen, also what was replaced."""
+    """Return those of these memories that the user may see, replaced memories too."""
     wanted = [str(memory_id) for memory_id in dict.fromkeys(ids)]
     pages: Iterator[Browsed] = (
         visit.run("browse", ids=wanted[start : start + MAX_LIMIT], superseded=True, **visit.levels)
@@ -218,7 +218,7 @@ def loaded(visit: Visit, ids: Iterable[int | str]) -> list[Memory]:
 
 
 def found(visit: Visit, number: str = "") -> Memory:
-    """Return the memory that the address names, also one that is hidden; raise `NotFound`."""
+    """Return the memory that the address names, a hidden memory too; raise `NotFound`."""
     number = number or visit.parameters["id"]
     try:
         memory: Memory = visit.run("get_memory", id=number, **visit.levels)

@@ -17,7 +17,7 @@ _CHOICES: Final = ("newer", "older", "merge", "apart")
 
 
 def listed(visit: Visit) -> Shown:
-    """Show pairs of memories that say nearly the same, the nearest first."""
+    """Show pairs of memories with nearly the same content, the nearest first."""
     pairs: NearPairs = visit.run("near_pairs", limit=visit.number("limit", 20, 100, least=1), **visit.levels)
     data = {
         "near": pairs,
@@ -28,7 +28,7 @@ def listed(visit: Visit) -> Shown:
 
 
 def decide(visit: Visit) -> Done:
-    """Keep one of a pair, or merge both into the newer one; what gave its place is hidden and can be restored."""
+    """Keep one of a pair, or merge both into the newer memory; the other memory is hidden and can be restored."""
     do = visit.value("do")
     if do not in _CHOICES:
         raise InvalidInput("do", f"Invalid do: Must be one of {', '.join(_CHOICES)}")
@@ -44,7 +44,7 @@ def decide(visit: Visit) -> Done:
         changed = _merged_fields(visit, older, newer)
         visit.run("remember", id=str(newer.id), **visit.levels, **changed)
         kept = sorted(set(found(visit, str(newer.id)).merged_from) - set(newer.merged_from))
-        before = {name: _value(newer, name) for name in changed}
+        before = {name: _form_value(newer, name) for name in changed}
         steps = [visit.step("update_memory", id=str(newer.id), **before)]
         steps += [visit.step("forget", id=str(memory_id)) for memory_id in kept]
     outcome = visit.run("replace_memory", id=str(goes.id), by=str(stays.id), **visit.levels)
@@ -55,15 +55,15 @@ def decide(visit: Visit) -> Done:
 
 
 def _merged_fields(visit: Visit, older: Memory, newer: Memory) -> dict[str, Any]:
-    """Return the text that a person wants of both, and the labels of both where the newer one lacks some."""
+    """Return the chosen text of the two, and the labels of both where the newer memory lacks some."""
     labels: dict[str, Any] = {}
     for name, most in LABELS.items():
-        both = list(dict.fromkeys((*_value(older, name), *_value(newer, name))))[-(most or 0) :]
-        if set(both) != set(_value(newer, name)):
+        both = list(dict.fromkeys((*_form_value(older, name), *_form_value(newer, name))))[-(most or 0) :]
+        if set(both) != set(_form_value(newer, name)):
             labels[name] = both
     return {"content": visit.form.get("content", "")} | labels
 
 
-def _value(memory: Memory, name: str) -> Any:
+def _form_value(memory: Memory, name: str) -> Any:
     value = getattr(memory, name)
     return [str(element) for element in value] if isinstance(value, tuple) else value

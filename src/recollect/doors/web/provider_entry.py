@@ -30,26 +30,29 @@ async def to_provider(access: Access, request: Request) -> Response:
     sent = await run_sync(sign_in.begin, onward, limiter=sign_in.threads)
     response = RedirectResponse(sent.url, 303)
     response.set_cookie(
-        _cookie(sign_in), sent.kept, _LIFE, path="/", secure=sign_in.secure, httponly=True, samesite="lax"
+        _cookie_name(sign_in), sent.kept, _LIFE, path="/", secure=sign_in.secure, httponly=True, samesite="lax"
     )
     return response
 
 
 async def from_provider(access: Access, request: Request) -> tuple[Browser, str]:
-    """Return the browser that comes back, let in, and the address to which it goes on; raise `Unauthorized`."""
+    """Return the browser that comes back from the provider, let in, and the address that it wants to see.
+
+    Raises `Unauthorized`.
+    """
     sign_in = _sign_in(access)
-    kept = request.cookies.get(_cookie(sign_in), "")
+    kept = request.cookies.get(_cookie_name(sign_in), "")
     name, onward = await run_sync(sign_in.finish, request.query_params, kept, limiter=sign_in.threads)
     return await run_sync(access.recognized, name), own_address(onward, f"{PAGE}/")
 
 
 def forget(access: Access, response: Response) -> None:
-    """Let a browser keep nothing of its sign-in: it has ended, well or not."""
-    response.delete_cookie(_cookie(_sign_in(access)), path="/", secure=_sign_in(access).secure, httponly=True)
+    """Delete the cookie of the sign-in, which has ended, with success or without."""
+    response.delete_cookie(_cookie_name(_sign_in(access)), path="/", secure=_sign_in(access).secure, httponly=True)
 
 
-def _cookie(sign_in: SignIn) -> str:
-    """Return the name of the cookie; under the prefix no other host of the domain can set it."""
+def _cookie_name(sign_in: SignIn) -> str:
+    """Return the name of the cookie; with the prefix no other host of the domain can set it."""
     return "__Host-recollect_sign_in" if sign_in.secure else "recollect_sign_in"
 
 

@@ -30,7 +30,7 @@ ADMINISTERED: Final = (
 
 
 def places(visit: Visit) -> list[dict[str, str]]:
-    """Return the teams and projects in which who asks may look, with the one where they look now."""
+    """Return the teams and projects that the user may open, with the place that is open now."""
     found: list[dict[str, str]] = []
     teams = visit.asker.principal.known_teams if visit.team_server else (visit.place.get("team", "local"),)
     for team in teams:
@@ -51,7 +51,7 @@ def _may_read(principal: Any, team: str, project: str) -> bool:
 
 
 def journal(visit: Visit) -> Shown:
-    """Show what happened, the newest first."""
+    """Show the journal, the newest line first."""
     fields = {name: visit.value(name) for name in ("scope", "actor", "action") if visit.value(name)}
     before = visit.number("before", 0) or None
     found: JournalPage = visit.run("read_journal", **fields, before=before, **visit.levels)
@@ -66,14 +66,14 @@ def changes(visit: Visit) -> Shown:
 
 
 def health(visit: Visit) -> Shown:
-    """Show what the doctor finds and advises, how much there is of what, and how long things take."""
+    """Show the doctor's findings and advice, the counts, and how long a search and a page take."""
     counted: Counted = visit.run("facets", states=True, **visit.levels)
     facts: int = visit.run("query_facts", limit=1, **visit.levels).total
     may_check = not visit.team_server or visit.asker.current().administers()
     sizes = dict(sorted(visit.app.records.overview.sizes().items(), key=lambda pair: -pair[1])[:8]) if may_check else {}
     times = {
-        "search": _seconds(lambda: visit.run("recall", query="what was decided about the database", limit=5)),
-        "page of memories": _seconds(lambda: visit.run("browse", limit=20)),
+        "search": _seconds_taken(lambda: visit.run("recall", query="what was decided about the database", limit=5)),
+        "page of memories": _seconds_taken(lambda: visit.run("browse", limit=20)),
     }
     months = dict(sorted(counted.counts["month"].items())[-12:])
     milliseconds = {name: round(1000 * seconds, 1) for name, seconds in times.items()}
@@ -91,7 +91,7 @@ def health(visit: Visit) -> Shown:
         "times": times,
         "sizes": sizes,
         "months": months,
-        "_charts": [(*chart, _bars(chart[2])) for chart in charts],
+        "_charts": [(*chart, _bar_chart(chart[2])) for chart in charts],
     }
     return Shown("health.html", data)
 
@@ -104,15 +104,15 @@ def check_up(visit: Visit) -> Done:
     return Done(visit.link("health"), "The doctor looks at the whole store.", data=data, after=look)
 
 
-def _seconds(work: Callable[[], object]) -> float:
+def _seconds_taken(work: Callable[[], object]) -> float:
     began = time.perf_counter()
     with suppress(RecollectError):
         work()
     return round(time.perf_counter() - began, 4)
 
 
-def _bars(values: Mapping[str, float]) -> Markup:
-    """Draw values as bars in their order."""
+def _bar_chart(values: Mapping[str, float]) -> Markup:
+    """Return an SVG with a bar for each value, in their order."""
     if not values:
         return Markup()
     chart = leather.Chart()
@@ -124,7 +124,7 @@ def _bars(values: Mapping[str, float]) -> Markup:
 
 
 def team(visit: Visit) -> Shown:
-    """Show users, teams, projects, tokens and the audit, as far as who asks may see them."""
+    """Show users, teams, projects, tokens and the audit log, as far as the user may see them."""
     data = {name: getattr(visit.administer(f"list_{name}"), name) for name in ("users", "teams", "projects", "tokens")}
     principal = visit.asker.current()
     manages = principal.administered is None or bool(principal.administered)
@@ -134,7 +134,7 @@ def team(visit: Visit) -> Shown:
 
 
 def administer(visit: Visit) -> Done | Shown:
-    """Run an operation of administration; a new token is shown this once, on the answer itself."""
+    """Run an operation of administration; a new token is shown once, on the answer itself."""
     name = visit.value("do")
     if name not in ADMINISTERED:
         raise InvalidInput("do", f"Invalid do: Must be one of {', '.join(ADMINISTERED)}")

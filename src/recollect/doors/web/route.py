@@ -18,10 +18,10 @@ class PageRoute:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request."""
         if self._site is None:
-            self._site = await run_sync(self._made)
+            self._site = await run_sync(self._page_app)
         await self._site(scope, receive, send)
 
-    def _made(self) -> ASGIApp:
+    def _page_app(self) -> ASGIApp:
         from recollect.doors.web.site import Site  # Jinja2 and the screens take longer than a start may
 
         return Site(self._access)

@@ -31,7 +31,7 @@ _EVENTS: Final = {
 
 
 def listed(visit: Visit) -> Shown:
-    """Show a page of the sessions, the latest first, of this project or of all of who asks."""
+    """Show a page of the sessions, the latest first, of this project or of all projects of the user."""
     offset = visit.number("offset", 0)
     everywhere = bool(visit.value("everywhere")) and not visit.team_server
     found: SessionGlances = visit.run("glance_at_sessions", limit=_PAGE, offset=offset, everywhere=everywhere)
@@ -41,7 +41,7 @@ def listed(visit: Visit) -> Shown:
 
 
 def one(visit: Visit) -> Shown:
-    """Show a session in order: what became of each event, and which memories were put before each prompt."""
+    """Show a session in order: the outcome of each event, and the memories that were put before each prompt."""
     offset = visit.number("offset", 0)
     found: ShownSession = visit.run("show_session", session_id=visit.value("id") or None, limit=100, offset=offset)
     events: list[tuple[str, datetime, object]] = [
@@ -76,7 +76,7 @@ def _before_prompts(shown: ShownSession) -> set[datetime]:
 
 
 def correct(visit: Visit) -> Done:
-    """Keep an observation that was dropped, or forget what was kept of one."""
+    """Keep an observation that was dropped, or forget the memory of an observation."""
     keep = visit.value("keep") == "yes"
     fields = {"session_id": visit.value("id"), "number": visit.number("number", 0), "keep": keep}
     noted = visit.run("correct_observation", **fields)

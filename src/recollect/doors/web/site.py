@@ -108,22 +108,24 @@ class Site:
         navigation = [
             (screen.path[1:], screen.name) for screen in SCREENS if screen.name and (team or screen.path != "/team")
         ]
-        self._templates.globals |= {"static": self._static, "version": __version__, "_navigation": navigation}
+        self._templates.globals |= {"static": self._static_address, "version": __version__, "_navigation": navigation}
         self._checkup = checkup.Checkup(access.app)
-        routes = [Route(screen.path, partial(self._answer, screen), methods=_methods(screen)) for screen in SCREENS]
+        routes = [
+            Route(screen.path, partial(self._answer_screen, screen), methods=_methods_of(screen)) for screen in SCREENS
+        ]
         self._router = Router(
             [
                 *routes,
-                Route("/open", self._open),
+                Route("/open", self._redeem_address),
                 Route("/sign-in", self._sign_in, methods=["GET", "POST"]),
                 Route("/sign-in/begin", self._begin_sign_in),
                 Route("/sign-in/done", self._end_sign_in),
                 Route("/sign-out", self._sign_out, methods=["POST"]),
-                Route("/zone", self._zone, methods=["POST"]),
-                Route("/static/{name}", self._file),
+                Route("/zone", self._store_zone, methods=["POST"]),
+                Route("/static/{name}", self._static_file),
             ],
             redirect_slashes=False,
-            default=self._missing,
+            default=self._answer_missing,
         )
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -135,39 +137,40 @@ class Site:
             await self._router(scope, receive, send)
         except Exception as error:  # noqa: BLE001 - a person must get a message for any error
             request = Request(scope)
-            await self._failed(request, to_recollect_error(error, self._access.name))(scope, receive, send)
+            await self._error_response(request, to_recollect_error(error, self._access.name))(scope, receive, send)
 
     @cached_property
-    def _hashes(self) -> dict[str, str]:
+    def _file_hashes(self) -> dict[str, str]:
         return {path.name: hashlib.sha256(path.read_bytes()).hexdigest()[:12] for path in STATIC.iterdir()}
 
-    def _static(self, name: str) -> str:
-        return f"{PAGE}/static/{name}?v={self._hashes[name]}"
+    def _static_address(self, name: str) -> str:
+        return f"{PAGE}/static/{name}?v={self._file_hashes[name]}"
 
-    async def _answer(self, screen: Screen, request: Request) -> Response:
+    async def _answer_screen(self, screen: Screen, request: Request) -> Response:
+        """Answer a request for a screen; without sign-in show the form for that."""
         browser: Browser | None = getattr(request.state, "browser", None)
         asker = getattr(request.state, "asker", None)
         if asker is None:
             return self._please_sign_in(request)
-        form = _form(await request.body()) if request.method == "POST" else QueryParams()
+        form = _parse_form(await request.body()) if request.method == "POST" else QueryParams()
         if browser is not None and request.method == "POST" and not browser.sent(form.get("token", "")):
             raise Forbidden("This form is from another sign-in: go back, load the page again, and send it once more.")
         path, query = request.url.path, request.query_params
         zone = zones.zone_named(request.cookies.get(zones.COOKIE, ""))
         visit = Visit(self._access, self._checkup, asker, browser, path, query, form, request.path_params, zone)
-        return await run_sync(self._worked, screen, visit, request)
+        return await run_sync(self._run_screen, screen, visit, request)
 
-    def _worked(self, screen: Screen, visit: Visit, request: Request) -> Response:
-        """Run a screen, in a thread; errors of a form are shown where it was."""
+    def _run_screen(self, screen: Screen, visit: Visit, request: Request) -> Response:
+        """Run a screen, in a thread; the error of a form is shown on the screen of that form."""
         try:
             work = screen.act if request.method == "POST" else screen.show
             found = work(visit) if work is not None else Done(visit.link(""), "")
             if isinstance(found, Shown):
-                return self._rendered(found, visit, request)
+                return self._render(found, visit, request)
         except Exception as error:  # noqa: BLE001 - a person must get a message for any error
             known = to_recollect_error(error, self._access.name)
             self._access.measures.refused(known)
-            return self._failed(request, known, visit)
+            return self._error_response(request, known, visit)
         if wants_json(request):
             response = answered(to_json({"message": found.message} | dict(found.data)))
         else:
@@ -175,17 +178,19 @@ class Site:
             if visit.browser is not None:
                 visit.browser.changed(found.message, found.undo)
         response.background = BackgroundTask(found.after) if found.after is not None else None
-        return _secured(response)
+        return _with_headers(response)
 
-    def _rendered(self, found: Shown, visit: Visit, request: Request) -> Response:
+    def _render(self, found: Shown, visit: Visit, request: Request) -> Response:
+        """Return what a screen shows as JSON where the request asks for that, else as HTML."""
         if wants_json(request):
             if (error := found.data.get("error")) is not None:
-                return _secured(failed(error))
+                return _with_headers(failed(error))
             body = {name: value for name, value in found.data.items() if not name.startswith("_")}
-            return _secured(answered(to_json(body), found.status))
-        return self._html(found, visit)
+            return _with_headers(answered(to_json(body), found.status))
+        return self._render_html(found, visit)
 
-    def _html(self, found: Shown, visit: Visit | None = None) -> Response:
+    def _render_html(self, found: Shown, visit: Visit | None = None) -> Response:
+        """Return the rendered template, with the message of the last change and the choice of places."""
         message, undo = "", None
         if visit is not None and (browser := visit.browser) is not None:
             message, browser.message = browser.message, ""
@@ -197,28 +202,32 @@ class Site:
         if visit is not None and visit.browser is not None:
             common |= {"places": reports.places(visit), "waiting": inbox.waiting(visit)}
         body = template.render(common | found.data)
-        return _secured(Response(body, found.status, media_type=HTML))
+        return _with_headers(Response(body, found.status, media_type=HTML))
 
-    def _failed(self, request: Request, error: RecollectError, visit: Visit | None = None) -> Response:
+    def _error_response(self, request: Request, error: RecollectError, visit: Visit | None = None) -> Response:
+        """Return an error as JSON or as a screen, with the header `Retry-After` where it has any."""
         if wants_json(request):
-            return _secured(failed(error))
+            return _with_headers(failed(error))
         data = {"error": error, "field": getattr(error, "field", "")}
-        response = self._html(Shown("error.html", data, error.status), visit)
+        response = self._render_html(Shown("error.html", data, error.status), visit)
         if (value := failed(error).headers.get("Retry-After")) is not None:
             response.headers["Retry-After"] = value
         return response
 
     def _please_sign_in(self, request: Request, error: RecollectError | None = None) -> Response:
+        """Return the form for signing in, or the error as JSON."""
         if wants_json(request):
-            return _secured(failed(error or Unauthorized("Sign in first, or send a token: `Authorization: Bearer …`.")))
+            return _with_headers(
+                failed(error or Unauthorized("Sign in first, or send a token: `Authorization: Bearer …`."))
+            )
         wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
         onward = own_address(request.query_params.get("next", wanted if request.method == "GET" else ""), f"{PAGE}/")
         sign_in = self._access.sign_in
         provider = sign_in.provider_name if sign_in is not None else ""
         data = {"error": error, "onward": onward, "team": bool(self._access.administration), "provider": provider}
-        return self._html(Shown("sign_in.html", data, error.status if error else 401))
+        return self._render_html(Shown("sign_in.html", data, error.status if error else 401))
 
-    async def _open(self, request: Request) -> Response:
+    async def _redeem_address(self, request: Request) -> Response:
         """Turn a one-time address into a cookie."""
         of_another_user = partial(is_of_another_user, request.scope)
         browser = self._access.browsers.redeem(request.query_params.get("code", ""), of_another_user)
@@ -228,6 +237,7 @@ class Site:
         return self._let_in(request, browser, f"{PAGE}/")
 
     async def _sign_in(self, request: Request) -> Response:
+        """Let a browser in whose form holds a valid token, else show the form again with the error."""
         if request.method == "GET":
             return self._please_sign_in(request)
         body = b""
@@ -235,7 +245,7 @@ class Site:
             body += part
             if len(body) > _SIGN_IN:
                 raise TooLarge(f"Request too large: At most {_SIGN_IN:,} bytes are taken.")
-        form = _form(body)
+        form = _parse_form(body)
         try:
             browser = await run_sync(self._access.browser, form.get("secret", ""))
         except RecollectError as error:
@@ -243,7 +253,7 @@ class Site:
         return self._let_in(request, browser, own_address(form.get("next", ""), f"{PAGE}/"))
 
     async def _begin_sign_in(self, request: Request) -> Response:
-        return _secured(await provider_entry.to_provider(self._access, request))
+        return _with_headers(await provider_entry.to_provider(self._access, request))
 
     async def _end_sign_in(self, request: Request) -> Response:
         """Let in a browser that comes back from the identity provider."""
@@ -259,7 +269,7 @@ class Site:
     def _let_in(self, request: Request, browser: Browser, onward: str) -> Response:
         response = RedirectResponse(onward, 303)
         self._access.browsers.let_in(browser)
-        return self._with_cookie(_secured(response), request, COOKIE, browser.name, LIFE)
+        return self._with_cookie(_with_headers(response), request, COOKIE, browser.name, LIFE)
 
     def _with_cookie(self, response: Response, request: Request, name: str, value: str, life: float) -> Response:
         """Add a cookie that no script reads and that only the page gets, over TLS alone where people reach it so.
@@ -273,38 +283,40 @@ class Site:
         return response
 
     async def _sign_out(self, request: Request) -> Response:
+        """Forget the browser and delete its cookie."""
         browser: Browser | None = getattr(request.state, "browser", None)
         if browser is not None:
-            if not browser.sent(_form(await request.body()).get("token", "")):
+            if not browser.sent(_parse_form(await request.body()).get("token", "")):
                 raise Forbidden("This form is from another sign-in: load the page again.")
             await run_sync(self._access.left, browser)
         response = RedirectResponse(f"{PAGE}/sign-in", 303)
         response.delete_cookie(COOKIE, path=PAGE)
-        return _secured(response)
+        return _with_headers(response)
 
-    async def _zone(self, request: Request) -> Response:
-        """Keep the time zone of a browser in a cookie; a script sends it, which then loads the screen again."""
+    async def _store_zone(self, request: Request) -> Response:
+        """Keep the time zone of a browser in a cookie; a script sends it and then loads the screen again."""
         browser: Browser | None = getattr(request.state, "browser", None)
-        form = _form(await request.body())
+        form = _parse_form(await request.body())
         if browser is None or not browser.sent(form.get("token", "")):
             raise Forbidden("This form is from another sign-in: load the page again.")
-        zone = zones.zone_told(form.get("zone", ""))
-        response = _secured(Response(status_code=204))
+        zone = zones.zone_from_browser(form.get("zone", ""))
+        response = _with_headers(Response(status_code=204))
         return self._with_cookie(response, request, zones.COOKIE, zone.key, zones.LIFE)
 
-    async def _file(self, request: Request) -> Response:
+    async def _static_file(self, request: Request) -> Response:
+        """Return a file of the page; with its hash in the address a browser may keep it."""
         name = request.path_params["name"]
-        if name not in self._hashes:
+        if name not in self._file_hashes:
             raise NotFound("There is nothing at this address.")
-        response = _secured(FileResponse(STATIC / name))
-        if request.query_params.get("v") == self._hashes[name]:
+        response = _with_headers(FileResponse(STATIC / name))
+        if request.query_params.get("v") == self._file_hashes[name]:
             response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
         return response
 
-    async def _missing(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _answer_missing(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
         error = NotFound("There is nothing at this address.")
-        await self._failed(request, error)(scope, receive, send)
+        await self._error_response(request, error)(scope, receive, send)
 
 
 def wants_json(request: Request) -> bool:
@@ -313,11 +325,12 @@ def wants_json(request: Request) -> bool:
     return request.query_params.get("format") == "json" or (JSON in accepted and "text/html" not in accepted)
 
 
-def _methods(screen: Screen) -> list[str]:
+def _methods_of(screen: Screen) -> list[str]:
     return ["GET"] * (screen.show is not None) + ["POST"] * (screen.act is not None)
 
 
-def _form(body: bytes) -> QueryParams:
+def _parse_form(body: bytes) -> QueryParams:
+    """Return the fields of a form; raise `InvalidInput` for a body that no browser sends."""
     try:
         pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_FIELDS, errors="strict")
     except ValueError:
@@ -325,7 +338,8 @@ def _form(body: bytes) -> QueryParams:
     return QueryParams([(name, value.replace("\r\n", "\n")) for name, value in pairs])
 
 
-def _secured(response: Response) -> Response:
+def _with_headers(response: Response) -> Response:
+    """Return the response with the headers that protect the page."""
     for name, value in HEADERS.items():
         response.headers[name] = value
     return response

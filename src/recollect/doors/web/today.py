@@ -36,22 +36,22 @@ class Day(Answer):
 
 
 def opened(visit: Visit) -> Shown:
-    """Show what answers a question, or without one the first screen."""
+    """Show the answer to a question, or without a question the first screen."""
     return search(visit) if visit.value("q") else first(visit)
 
 
 def first(visit: Visit) -> Shown:
-    """Show what was stored today or on the last days with something, and what the next session will start with."""
+    """Show the memories of today or of the last days with some, and the context of the next session."""
     recent: Browsed = visit.run("browse", limit=MAX_LIMIT, **visit.levels)
     today = local(visit.app.clock(), visit.zone).date()
     start: Injection = visit.run("preview_start", session_id=_SESSION, folder=visit.folder)
     stand_in = {str(memory.id): memory for memory in loaded(visit, start.memory_ids)}
-    days = list(_days(visit, recent.memories, today))
+    days = list(_latest_days(visit, recent.memories, today))
     data = {
         "days": days,
         "today": today,
         "start": start,
-        "_lines": list(_lines(start, stand_in)),
+        "_lines": list(_lines_of_start(start, stand_in)),
         "_writable": visit.writable(),
         "_editable": _EDITABLE,
         "_by": visit.authors([memory for day in days for memory in (*day.memories, *day.drafts)]),
@@ -59,8 +59,8 @@ def first(visit: Visit) -> Shown:
     return Shown("first.html", data | form_of(visit))
 
 
-def _days(visit: Visit, memories: Sequence[Memory], today: date) -> Iterator[Day]:
-    """Yield today alone where something was stored, else the last days with something, the latest first."""
+def _latest_days(visit: Visit, memories: Sequence[Memory], today: date) -> Iterator[Day]:
+    """Yield today alone if anything was stored today, else the last days with something, the latest first."""
     shown = 0
     grouped = groupby(memories, key=lambda memory: local(memory.created_at, visit.zone).date())
     for number, (day, some) in enumerate(grouped):
@@ -72,8 +72,8 @@ def _days(visit: Visit, memories: Sequence[Memory], today: date) -> Iterator[Day
             return
 
 
-def _lines(start: Injection, memories: dict[str, Memory]) -> Iterator[tuple[str, Memory | None]]:
-    """Yield the lines of what a session starts with, each with the memory that it is about."""
+def _lines_of_start(start: Injection, memories: dict[str, Memory]) -> Iterator[tuple[str, Memory | None]]:
+    """Yield the lines of a session's first context, each with its memory or None."""
     for line in start.text.split("\n") if start.text else ():
         about = _LINE.match(line)
         yield line, memories.get(about[1]) if about else None

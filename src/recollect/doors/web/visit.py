@@ -84,26 +84,26 @@ class Visit:
             return {memory.id: who(memory, caller.user, agents.get(memory.session_id or "", "")) for memory in memories}
 
     def run(self, name: str, **fields: Any) -> Any:
-        """Run a verb for the user of this request, in their place, and let its errors through."""
+        """Run a verb for the user of this request, in the current place; let its errors through."""
         return self.run_in(self.place, name, **fields)
 
     def run_in(self, place: Mapping[str, str], name: str, **fields: Any) -> Any:
-        """Run a verb for who asks, in a place of their choice."""
+        """Run a verb for the user of this request, in a place of their choice."""
         with self.asker.asking(QueryParams(dict(place)))(name) as (app, caller):
             return perform(app, name, fields, caller)
 
     def step(self, verb: str, **fields: Any) -> Step:
-        """Return a step that takes a change back here."""
+        """Return a step that undoes a change in this place."""
         return Step(dict(self.place), verb, fields | self.levels)
 
     @contextmanager
     def caller(self) -> Iterator[Caller]:
-        """Give who asks, as a verb sees them."""
+        """Yield the caller for verbs."""
         with self.asker.asking(QueryParams(self.place))("page") as (_, caller):
             yield caller
 
     def writes(self, memory: Memory) -> bool:
-        """Say whether who asks may change a memory."""
+        """Return whether the user may change a memory."""
         return memory.namespace in self.writable()
 
     def writable(self) -> frozenset[str]:
@@ -112,7 +112,7 @@ class Visit:
             return frozenset(caller.namespace(scope) for scope in caller.writes)
 
     def administer(self, name: str, **fields: Any) -> Any:
-        """Run a verb of administration; on one's own machine there is none."""
+        """Run a verb of administration; the page of the own machine has none."""
         if not self.team_server:
             raise InvalidInput("page", "A store of one's own has no users and teams: the server of a team has.")
         return self.asker.administer(name, fields)
@@ -129,7 +129,7 @@ class Visit:
 
     @property
     def levels(self) -> dict[str, bool]:
-        """Return which levels beside public the address lets in."""
+        """Return for each level but public whether the address lets its memories in."""
         return {name: True for name in LEVELS if self.value(name)}
 
     def value(self, name: str, default: str = "") -> str:
@@ -141,7 +141,7 @@ class Visit:
         return [value for value in (*self.form.getlist(name), *self.query.getlist(name)) if value.strip()]
 
     def number(self, name: str, default: int, most: int = 2**31 - 1, least: int = 0) -> int:
-        """Return a whole number that the address says; raise `InvalidInput` for anything else."""
+        """Return a whole number from the address; raise `InvalidInput` for any other text."""
         text = self.value(name)
         if not text:
             return default
@@ -150,7 +150,7 @@ class Visit:
         return int(text)
 
     def pages(self, size: int, total: int) -> dict[str, int | None]:
-        """Return where this page of a list begins, and the next one, None on the last."""
+        """Return the offsets of this page and of the next page of a list, None on the last page."""
         offset = self.number("offset", 0)
         return {"offset": offset, "next": offset + size if offset + size < total else None}
 
@@ -176,7 +176,7 @@ class Visit:
         return f"{PAGE}/{path}" + (f"?{words}" if words else "")
 
     def back(self, path: str) -> str:
-        """Return where the form says to go on, if that is a screen of ours; else the address of a screen."""
+        """Return the address that the form names for afterwards, if that is a screen of ours; else that of `path`."""
         return own_address(self.value("back"), self.link(path))
 
     def here(self, **changed: Any) -> str:

@@ -33,7 +33,7 @@ _CODE: Final = re.compile(r"`([^`]{1,200})`")
 
 
 def shown(text: object) -> str:
-    """Return a text in which characters that nobody sees, or that turn what stands around them, have their names."""
+    """Return a text with names in place of invisible characters and of those that change the direction of others."""
     return _UNSEEN.sub(lambda match: f"⟦U+{ord(match[0]):04X}⟧", str(text))
 
 
@@ -44,12 +44,12 @@ class Raw(str):
 
 
 def written(value: object) -> object:
-    """Return what a template writes for a value: each text with names for what nobody sees in it, unless it is raw."""
+    """Return the value as a template writes it: a text with names for invisible characters, unless it is raw."""
     return shown(value) if isinstance(value, str) and not isinstance(value, Markup | Raw) else value
 
 
 def coded(text: object) -> Markup:
-    """Return a sentence of ours as markup, in which what stands between backticks is code."""
+    """Return a sentence of ours as markup: text between backticks becomes code."""
     return Markup(_CODE.sub(r"<code>\1</code>", str(escape(shown(text)))))  # noqa: S704 - all else is escaped
 
 
@@ -67,7 +67,7 @@ def day(at: date, today: date) -> str:
 
 
 def ago(at: datetime | None) -> str:
-    """Return how long ago something was, in one word and a number."""
+    """Return the time since a moment as a number and a word."""
     if at is None:
         return ""
     seconds = (datetime.now(UTC) - at).total_seconds()
@@ -96,12 +96,12 @@ def many(number: int, one: str, more: str = "") -> str:
 
 
 def plain(name: object) -> str:
-    """Return a name of ours as words."""
+    """Return an internal name as words."""
     return str(name).replace("_", " ").replace("-", " ")
 
 
 def first_words(memory: Memory) -> str:
-    """Return what a row shows of a memory: a title of its own, else how its text begins."""
+    """Return the text of a memory's row: its own title, else the beginning of its text."""
     title = memory.title.rstrip("….")
     derived = not title or memory.content.startswith(title)
     return " ".join(memory.content[:_FIRST].split()) if derived else memory.title
@@ -126,17 +126,17 @@ def marked(text: str, query: str) -> Markup:
 
 
 def differences(before: str, after: str) -> list[tuple[str, str]]:
-    """Return what makes `after` of `before`: stretches in order with `del`, `ins`, or nothing for what stays."""
-    old, new = (_parts(text) for text in (before, after))
-    return list(_joined(old, new))
+    """Return the stretches that turn `before` into `after`, in order: `del`, `ins`, or an empty text for equal text."""
+    old, new = (_diff_parts(text) for text in (before, after))
+    return list(_diff_stretches(old, new))
 
 
-def _parts(text: str) -> list[str]:
+def _diff_parts(text: str) -> list[str]:
     words = _WORD.findall(text)
     return words if len(words) <= _MOST_WORDS else text.splitlines(keepends=True)
 
 
-def _joined(old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
+def _diff_stretches(old: list[str], new: list[str]) -> Iterator[tuple[str, str]]:
     for tag, first, last, start, stop in SequenceMatcher(None, old, new, autojunk=True).get_opcodes():
         if tag == "equal":
             yield "", "".join(old[first:last])

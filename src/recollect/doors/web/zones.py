@@ -25,8 +25,8 @@ def zone_named(name: str) -> ZoneInfo | None:
         return None
 
 
-def zone_told(name: str) -> ZoneInfo:
-    """Return the zone that a browser names; raise `InvalidInput` for one that is not known."""
+def zone_from_browser(name: str) -> ZoneInfo:
+    """Return the zone that a browser names; raise `InvalidInput` for an unknown zone."""
     zone = zone_named(name)
     if zone is None:
         raise InvalidInput("zone", "Invalid zone: Must be the name of a time zone, such as Europe/Berlin")
@@ -34,7 +34,7 @@ def zone_told(name: str) -> ZoneInfo:
 
 
 def local(at: datetime, zone: ZoneInfo | None) -> datetime:
-    """Return a moment in a zone; without one in the zone of this machine, with the offset of that day."""
+    """Return a moment in a zone; without a zone in that of this machine, with the offset of that day."""
     return at.astimezone(zone)
 
 
