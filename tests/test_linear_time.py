@@ -78,16 +78,16 @@ TOKENS = Tokens.read(DEFAULT_MODEL / "tokenizer.json")
 QUERY = passages.Proximity({"aa": 1.0, "word": 2.0, "deploy": 3.0})
 TEXT: dict[str, Reader] = {
     "terms": lambda text: terms.keywords_and_words(Draft(content=f"a{text}"), "title"),
-    "parts of names": terms.parts,
+    "parts of names": terms.name_parts,
     "topics": terms.topic_words,
     "spellings": lambda text: terms.spellings([text]),
-    "questions": terms.questions,
+    "questions": terms.share_of_questions,
     "language": languages.is_english,
     "fold": normalization.fold,
-    "words for a model": writing_systems.in_words,
-    "runs": lambda text: writing_systems.runs(normalization.fold(text)),
-    "cut": lambda text: writing_systems.cut(text, 10_000),
-    "index": lambda text: [normalization.same_in_index(one) for one in normalization.stretches(text)],
+    "words for a model": writing_systems.emoji_as_words,
+    "runs": lambda text: writing_systems.dense_runs(normalization.fold(text)),
+    "cut": lambda text: writing_systems.cut_to_width(text, 10_000),
+    "index": lambda text: [normalization.same_in_index(one) for one in normalization.index_pieces(text)],
     "entities": entities.entities,
     "names in prose": lambda text: list(proper_names.names(text)),
     "speakers": speaker_names.transcript_speakers,
@@ -101,9 +101,9 @@ TEXT: dict[str, Reader] = {
     "chunks": lambda text: chunk.chunk(text, TOKENS.spans(text), 128, 16),
     "tokens": TOKENS.count,
     "tokenized": lambda text: TOKENS.tokenized([text], 256),
-    "added to prompts": prompts.added_removed,
+    "added to prompts": prompts.without_agent_blocks,
     "typed": prompts.is_typed,
-    "reported": prompts.reported,
+    "reported": prompts.report_text,
 }
 SEARCH: dict[str, Reader] = {
     "query": parse.parse,
@@ -213,11 +213,11 @@ GATE: dict[str, Reader] = {
 }
 PROMPT: dict[str, Reader] = {
     "neutral": neutral.neutral,
-    "visible": neutral.visible,
+    "visible": neutral.without_invisible,
     "neutral JSON": lambda text: neutral.neutral_json({"a": [text]}),
     "governed": orders.governed,
     "gives orders": orders.gives_orders,
-    "orders": orders.orders,
+    "orders": orders.is_order,
     "look-alikes": look_alikes.without_look_alikes,
     "told to a model": chat.said_of,
     "reply of a model": lambda text: chat.read(Reply, text),

@@ -8,7 +8,7 @@ from recollect.domain.lifecycle import UseTool
 from recollect.doors import hook_texts
 from recollect.engines.embedding.tokens import plain
 from recollect.sessions.observations.occurrence import used
-from recollect.text.prompts import added_removed
+from recollect.text.prompts import without_agent_blocks
 
 SEPARATORS = ("\f", "\v", "\x1c", "\x1d", "\x1e", "\x1f", "\x85", "\u2028", "\u2029")
 
@@ -35,5 +35,5 @@ def test_records_that_end_in_zero_bytes_stay_apart() -> None:
 def test_a_block_between_two_words_leaves_a_space() -> None:
     """What an agent adds in the middle of a prompt does not glue what stands around it."""
     prompt = "Rename the crane<system-reminder>The date is known.</system-reminder>Then run the tests"
-    assert added_removed(prompt) == "Rename the crane Then run the tests"
-    assert added_removed("Rename it\n<system-reminder>x</system-reminder>\nnow") == "Rename it\n\nnow"
+    assert without_agent_blocks(prompt) == "Rename the crane Then run the tests"
+    assert without_agent_blocks("Rename it\n<system-reminder>x</system-reminder>\nnow") == "Rename it\n\nnow"

@@ -36,9 +36,7 @@ def redacted(noun: _T) -> _T:
         if attempt < _MAX_ROUNDS:
             noun = _rebuild_request(noun, lambda text, values=values: _with_redactions(text, values))  # type: ignore[misc]
         else:
-            noun = _rebuild_request(
-                noun, lambda text, kinds=kinds: _redaction_mark(kinds[text]) if text in kinds else text
-            )  # type: ignore[misc]
+            noun = _rebuild_request(noun, lambda text, kinds=kinds: _mark_for(kinds[text]) if text in kinds else text)  # type: ignore[misc]
     return noun
 
 
@@ -49,10 +47,10 @@ def masked(text: str) -> str:
             findings = scan(text)
             return _with_redactions(text, _secret_values([(text, findings)])) if findings else text
     except ScanTooLong:
-        return _redaction_mark("text that takes too long to read")
+        return _mark_for("text that takes too long to read")
 
 
-def _redaction_mark(kind: str) -> str:
+def _mark_for(kind: str) -> str:
     return f"[redacted: {kind}]"
 
 
@@ -82,7 +80,7 @@ def _with_redactions(text: str, values: dict[str, str]) -> str:
     at = 0
     for finding in sorted(spans, key=lambda span: (span.start, -span.end)):
         if finding.start >= at:
-            pieces += [text[at : finding.start], _redaction_mark(finding.kind)]
+            pieces += [text[at : finding.start], _mark_for(finding.kind)]
         at = max(at, finding.end)
     return "".join([*pieces, text[at:]])
 

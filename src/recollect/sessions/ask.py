@@ -16,7 +16,7 @@ from recollect.domain.lifecycle import Ask, EndTurn, Injection, NoteShown, Start
 from recollect.domain.origin import Authority
 from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Memory
-from recollect.prompt.fence import permitted
+from recollect.prompt.fence import may_show_unasked
 from recollect.prompt.neutral import neutral
 from recollect.prompt.orders import governed
 from recollect.search.visibility import unfiltered
@@ -92,7 +92,7 @@ def _undecided(app: App, caller: Caller, ids: Sequence[int]) -> list[Memory]:
     """Return those of the drafts that nothing has replaced and that may be shown, in order; none from outside."""
     found = app.records.load(set(ids), unfiltered(app, Draft(content="-"), caller))
     kept = (found[memory_id] for memory_id in ids if memory_id in found and found[memory_id].superseded_by is None)
-    return [memory for memory in kept if permitted(memory) and memory.is_draft and not memory.unapproved]
+    return [memory for memory in kept if may_show_unasked(memory) and memory.is_draft and not memory.unapproved]
 
 
 def _title_line(memory: Memory) -> str:

@@ -23,7 +23,7 @@ from recollect.domain.requests import Caller, Filters
 from recollect.domain.results import Memory
 from recollect.domain.search import View
 from recollect.projects import checkout_of
-from recollect.prompt.fence import governed_memory, origin_in_words, permitted
+from recollect.prompt.fence import governed_memory, may_show_unasked, origin_in_words
 from recollect.prompt.neutral import neutral
 from recollect.prompt.orders import REDACTED, governed
 from recollect.search.visibility import load_page, view_of
@@ -104,7 +104,7 @@ def read_index(
         view = view_of(app, filters, caller).model_copy(update=_UNASKED)
         found = _candidates(app, view, caller, filters, session_id)
         total, counted = app.records.overview.facets(view.model_copy(update={"told": True}), _COUNTED)
-    speaking = [memory for memory in found if memory.speaks_unasked and permitted(memory)]
+    speaking = [memory for memory in found if memory.speaks_unasked and may_show_unasked(memory)]
     about = _words_at_hand(folder)
     ordered = sorted(speaking, key=lambda memory: (_rank(memory), -_value(memory, now, about), -memory.id))
     spoken = {memory.id for memory in speaking}

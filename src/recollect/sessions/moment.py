@@ -20,7 +20,7 @@ from recollect.domain.requests import Caller, Filters
 from recollect.domain.results import Memory
 from recollect.domain.search import View
 from recollect.projects import checkout_of
-from recollect.prompt.fence import governed_memory, permitted
+from recollect.prompt.fence import governed_memory, may_show_unasked
 from recollect.prompt.orders import REDACTED, governed
 from recollect.search.visibility import view_of
 from recollect.sessions.index import labelled
@@ -83,7 +83,7 @@ def reminder(context: Context[Any], fitting_ids: Iterator[int]) -> Injection | N
     lines: dict[int, str] = {}
     whole: list[int] = []
     for memory in _load_each(context, fitting_ids):
-        text = _line_text(memory) if memory.speaks_unasked and permitted(memory) else ""
+        text = _line_text(memory) if memory.speaks_unasked and may_show_unasked(memory) else ""
         if text:
             lines[memory.id] = labelled(memory, text, context.at)
             whole += [memory.id] if text == _on_one_line(memory.content) else []

@@ -27,7 +27,7 @@ from recollect.domain.results import Memory
 from recollect.errors import InvalidInput, NotFound
 from recollect.memory.forget import forget
 from recollect.memory.remember import remember
-from recollect.prompt.fence import permitted
+from recollect.prompt.fence import may_show_unasked
 from recollect.search.other_projects import project_of, widened
 from recollect.search.visibility import parse_id, unfiltered
 from recollect.sessions.session_state import state_of
@@ -95,7 +95,7 @@ def _learnt(ids: Iterable[int], memories: Mapping[int, Memory], prompt: Observat
     first = prompt.memory_id if prompt is not None else None
     now = (memories[number].superseded_by or number for number in ids if number in memories and number != first)
     found = (memories[number] for number in dict.fromkeys(now) if number in memories)
-    current = [memory for memory in found if permitted(memory) and memory.type not in OF_SESSION]
+    current = [memory for memory in found if may_show_unasked(memory) and memory.type not in OF_SESSION]
     return tuple(sorted(current, key=lambda memory: (memory.is_draft, not memory.is_rule))[:_LEARNT])
 
 

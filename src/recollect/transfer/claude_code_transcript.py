@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Final
 
 from recollect.domain.transfer import ImportItem, Problem
 from recollect.text.prompts import MARKS, REMINDER, SENTENCES, is_typed, is_typed_entry
-from recollect.text.separators import gap
+from recollect.text.separators import gap_for
 from recollect.transfer.conversations import ASSISTANT, SPEAKERS, Conversation, Outside, text_of
 from recollect.transfer.reading import items_of, lines
 
@@ -35,7 +35,7 @@ def read_claude_code(source: BinaryIO, name: str, outside_of: Outside | None = N
         talk.folder = str(line.get("cwd") or talk.folder)
         talk.project = PurePath(talk.folder or talk.project).name
         blocks = [block for block in _list_or_empty(message.get("content")) if isinstance(block, dict)]
-        text = REMINDER.sub(gap, text_of(message.get("content"), "text")).strip()
+        text = REMINDER.sub(gap_for, text_of(message.get("content"), "text")).strip()
         number = str(line.get("uuid") or where.rpartition(":")[2])
         marked = any(line.get(mark) for mark in MARKS)
         if text and not marked and not text.startswith(BY_CLAUDE) and number not in seen:

@@ -15,7 +15,7 @@ import ijson
 from pydantic import TypeAdapter, ValidationError
 
 from recollect.domain.transfer import ImportItem, Problem
-from recollect.text.utf8 import fault
+from recollect.text.utf8 import utf8_fault
 
 LONGEST_LINE: Final = 16 * 2**20
 """Bytes: what is longer is no line of any format known here."""
@@ -68,7 +68,7 @@ def read_document(source: BinaryIO) -> bytes:
 
 def decode_utf8(data: bytes) -> str:
     """Read UTF-8, with or without a byte order mark; raise `Unreadable` where it is none."""
-    if (wrong := fault(data)) is not None:
+    if (wrong := utf8_fault(data)) is not None:
         raise Unreadable(wrong)
     return data.removeprefix(_BOM).decode()
 

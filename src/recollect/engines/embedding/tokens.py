@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from recollect.errors import ModelUnusable
-from recollect.text.separators import spaced
+from recollect.text.separators import with_spaces
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
@@ -78,7 +78,7 @@ def plain(text: str) -> str:
 
     A lone surrogate becomes "?". What ends a line, a page or a record becomes a space, else words would be glued.
     """
-    return spaced(text).encode("utf-8", "replace").decode("utf-8")
+    return with_spaces(text).encode("utf-8", "replace").decode("utf-8")
 
 
 def _cut_encoding(encoding: Encoding, limit: int, prompt: int) -> Tokenized:

@@ -14,7 +14,7 @@ from typing import Final
 
 from recollect.domain.enums import Concept, FactType
 from recollect.domain.enums import ObservationType as Kind
-from recollect.prompt.orders import CERTAIN, orders
+from recollect.prompt.orders import CERTAIN, is_order
 from recollect.sessions.observations.command_lines import without_documents, works
 from recollect.sessions.observations.kinds import TRUST, concepts_of, kind_of_edit
 from recollect.sessions.observations.lines import Line, read, without_frame
@@ -90,7 +90,7 @@ def observe(occurrence: Occurrence, trail: Trail, seen: Collection[str] = (), fo
 def _of_prompt(occurrence: Occurrence) -> tuple[Note, ...]:
     """Return the sentences of a prompt, without what a person pasted that gives orders to a model."""
     found = statements(own_words(occurrence.text))[:_SENTENCES]
-    return tuple(_of_sentence(occurrence, text) for text in found if not orders(text, CERTAIN))
+    return tuple(_of_sentence(occurrence, text) for text in found if not is_order(text, CERTAIN))
 
 
 def _of_sentence(occurrence: Occurrence, text: str) -> Note:

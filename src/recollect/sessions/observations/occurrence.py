@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from recollect.prompt.neutral import visible
+from recollect.prompt.neutral import without_invisible
 from recollect.sessions.observations.command_lines import programs, without_documents
-from recollect.text.prompts import is_typed, reported
-from recollect.text.separators import gap
+from recollect.text.prompts import is_typed, report_text
+from recollect.text.separators import gap_for
 
 _PROMPT: Final = 20_000  # characters of a prompt, or of an edit, that are read
 _END: Final = 40_000  # characters that are read of either end of an output
@@ -143,7 +143,7 @@ def prompted(prompt: str, *, typed: bool | None = None) -> Occurrence:
     """
     if is_typed(prompt) and typed is not False:
         return Occurrence(Origin.PROMPT, _plain_output(prompt[:_PROMPT]))
-    return Occurrence(Origin.REPORT, _plain_output(reported(prompt)[:_PROMPT]))
+    return Occurrence(Origin.REPORT, _plain_output(report_text(prompt)[:_PROMPT]))
 
 
 def used(tool: str, arguments: Mapping[str, Any], output: str, *, failed: bool = False) -> Occurrence:
@@ -200,8 +200,8 @@ def _marked(sign: str, patch: str) -> str:
 
 
 def _plain_output(text: str) -> str:
-    plain = _ESCAPES.sub("", _MOVES.sub(gap, text.replace("\r\n", "\n")))
-    return visible(_OVERWRITTEN.sub("", plain))
+    plain = _ESCAPES.sub("", _MOVES.sub(gap_for, text.replace("\r\n", "\n")))
+    return without_invisible(_OVERWRITTEN.sub("", plain))
 
 
 def shown_input(arguments: Mapping[str, Any]) -> str:
