@@ -219,8 +219,8 @@ PROMPT: dict[str, Reader] = {
     "gives orders": orders.gives_orders,
     "orders": orders.is_order,
     "look-alikes": look_alikes.without_look_alikes,
-    "told to a model": chat.said_of,
-    "reply of a model": lambda text: chat.read(Reply, text),
+    "told to a model": chat.prompt_of,
+    "reply of a model": lambda text: chat.parse_answer(Reply, text),
 }
 DOMAIN: dict[str, Reader] = {
     "draft": quietly(lambda text: Draft(content=text, title=text, overview=text)),

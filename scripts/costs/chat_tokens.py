@@ -15,7 +15,7 @@ from rich.table import Table
 
 from recollect import Settings
 from recollect.domain.transfer import Said
-from recollect.engines.chat import TokenUse, instructions_of, said_of
+from recollect.engines.chat import TokenUse, instructions_of, prompt_of
 from recollect.engines.describe import ChatDescribe
 from recollect.engines.embedding import open_embedder
 from recollect.engines.reconcile import ChatReconcile
@@ -36,7 +36,7 @@ class Listener:
 
     def ask(self, task: str, text: object, answer: type[A], *, most: int) -> A:
         """Note the instructions, the text and the limit of the answer."""
-        self.sent.append((instructions_of(task, answer), said_of(text), most))
+        self.sent.append((instructions_of(task, answer), prompt_of(text), most))
         raise ModelUnusable("It only listens.")
 
     def used(self) -> TokenUse:

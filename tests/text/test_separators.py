@@ -6,7 +6,7 @@ import pytest
 
 from recollect.domain.lifecycle import UseTool
 from recollect.doors import hook_texts
-from recollect.engines.embedding.tokens import plain
+from recollect.engines.embedding.tokens import same_length_text
 from recollect.sessions.observations.occurrence import used
 from recollect.text.prompts import without_agent_blocks
 
@@ -16,7 +16,7 @@ SEPARATORS = ("\f", "\v", "\x1c", "\x1d", "\x1e", "\x1f", "\x85", "\u2028", "\u2
 @pytest.mark.parametrize("separator", SEPARATORS)
 def test_the_tokenizer_sees_two_words(separator: str) -> None:
     """The text that a model reads has a space there, and is as long as it was."""
-    assert plain(f"cranes{separator}Page two") == "cranes Page two"
+    assert same_length_text(f"cranes{separator}Page two") == "cranes Page two"
 
 
 @pytest.mark.parametrize("separator", [*SEPARATORS, "\x1b[12C", "\x1b[3;1H", "\x1b[40G"])
