@@ -169,7 +169,7 @@ def used(tool: str, field: str = "", *, output: bool = False) -> Reader:
 
     def read(text: str) -> object:
         given = {"command": "make test"} | ({field: text} if field else {})
-        one = occurrence.used(tool, given, text if output else "", failed=output)
+        one = occurrence.tool_occurrence(tool, given, text if output else "", failed=output)
         origins.stamp_of(one, "/src", "")
         notes.observe(one, trail.Trail(), (), "/src")
         return moments.Action(one.path, one.written, one.command, one.text).leads(one.command)
@@ -198,7 +198,7 @@ def ignored(text: str) -> object:
 
 def prompted(text: str) -> object:
     """Note what a person wrote."""
-    one = occurrence.prompted(text)
+    one = occurrence.prompt_occurrence(text)
     return notes.observe(one, trail.Trail()).notes, statements.own_words(one.text)
 
 
@@ -250,16 +250,18 @@ SESSIONS: dict[str, Reader] = {
     "path": used("Edit", "file_path"),
     "programs": command_lines.programs,
     "documents": command_lines.without_documents,
-    "works": command_lines.works,
-    "lines": lines.read,
+    "works": command_lines.works_of,
+    "lines": lines.read_lines,
     "prose": lines.is_prose,
-    "digest": noise.digest,
+    "digest": noise.output_digest,
     "statements": statements.sentences,
     "explanations": lambda text: (statements.explanations(text, "a.py"), statements.explanations(text, "a.md")),
     "memorability": lambda text: memorability.memorability(text, None),
     "rule": statements.states_rule,
     "boundary": lambda text: boundaries.window_after(boundaries.Window(), text, AT),
-    "concepts of an edit": lambda text: kinds.kind_of_edit(occurrence.used("Edit", {"new_string": text}, "")),
+    "concepts of an edit": lambda text: kinds.kind_of_edit(
+        occurrence.tool_occurrence("Edit", {"new_string": text}, "")
+    ),
     "payload": lambda text: (
         hook_texts.opened(text),
         hook_texts.arguments(text),

@@ -58,7 +58,7 @@ def main() -> None:
         "decision about a duplicate, 300 characters beside three of 300": lambda: ChatReconcile(listener).choose(
             PROSE[:300], pieces(3, 300)
         ),
-        "extraction of a part, 12,000 characters": lambda: extract._candidates(listener, part),
+        "extraction of a part, 12,000 characters": lambda: extract._ask_for_candidates(listener, part),
         "abstract, overview, facts and entities of a text, 3,000 characters": lambda: describe.text(PROSE[:3_000]),
         "summary of a cluster, five memories of 400 characters": lambda: describe.together(pieces(5, 400)),
         "summary of a session, eight notes of 300 characters": lambda: describe.session(pieces(8, 300)),

@@ -7,7 +7,7 @@ import pytest
 from recollect.domain.lifecycle import UseTool
 from recollect.doors import hook_texts
 from recollect.engines.embedding.tokens import same_length_text
-from recollect.sessions.observations.occurrence import used
+from recollect.sessions.observations.occurrence import tool_occurrence
 from recollect.text.prompts import without_agent_blocks
 
 SEPARATORS = ("\f", "\v", "\x1c", "\x1d", "\x1e", "\x1f", "\x85", "\u2028", "\u2029")
@@ -22,7 +22,7 @@ def test_the_tokenizer_sees_two_words(separator: str) -> None:
 @pytest.mark.parametrize("separator", [*SEPARATORS, "\x1b[12C", "\x1b[3;1H", "\x1b[40G"])
 def test_outputs_of_tools_keep_their_words_apart(separator: str) -> None:
     """So do moves of the cursor, with which programs lay out their columns."""
-    assert used("Bash", {"command": "report"}, f"cranes{separator}Page two").text == "cranes Page two"
+    assert tool_occurrence("Bash", {"command": "report"}, f"cranes{separator}Page two").text == "cranes Page two"
 
 
 def test_records_that_end_in_zero_bytes_stay_apart() -> None:

@@ -69,7 +69,7 @@ class TokenUse:
 class TokenLedger(Protocol):
     """The budget of all processes that share a store; it outlives them."""
 
-    def reserve_tokens(self, tokens: int) -> Reserved | None:
+    def reserve(self, tokens: int) -> Reserved | None:
         """Take tokens out of the budget of this hour and day; None where either has fewer left."""
 
     def settle(self, reserved: Reserved, used: int) -> None:

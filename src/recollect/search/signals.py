@@ -171,7 +171,7 @@ class _Measured:
             after_cosine=_lent(cosine, after),
             after_late=_lent(np.nan_to_num(late), after),
             in_session=((before >= 0) | (after >= 0)).astype(np.float64),
-            share_of_questions=asked[own],
+            questions=asked[own],
             questions_before=_lent(asked, before),
             length=_numbers(map(len, contents[own])),
             rarest=np.minimum((self._held[own] * self._weights).max(axis=1, initial=0.0) / self._rarity, 1.0),

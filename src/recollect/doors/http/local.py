@@ -44,7 +44,7 @@ from recollect.doors.web.entry import Browser
 from recollect.errors import Forbidden, InvalidInput, ModelMismatch, RecollectError, Unauthorized
 from recollect.project_files import NAMES
 from recollect.projects import former_names
-from recollect.sessions.project_settings import narrowed, settings_in
+from recollect.sessions.project_settings import narrowed_settings, settings_in
 from recollect.settings import Settings
 from recollect.text.prompts import is_typed_by_transcript
 from recollect.transfer.remembered import files_of
@@ -300,7 +300,7 @@ class LocalAccess(Access, Asker):
     def _lifecycle_for(self, settings: Settings) -> LifecycleSettings:
         """Return the daemon's settings for sessions with what a client's make stricter."""
         given = settings.model_dump(include=settings.model_fields_set & set(NAMES))
-        return narrowed(self.app.lifecycle, given, settings.project)
+        return narrowed_settings(self.app.lifecycle, given, settings.project)
 
     def _app_for(self, model: str, on_secret: str) -> App:
         """Return the store with the rule for secrets of a client; raise `ModelMismatch` for another model."""

@@ -38,7 +38,7 @@ from recollect.doors.http.sign_in import SignIn
 from recollect.doors.serializers import wire_bytes
 from recollect.doors.web.entry import Browser
 from recollect.errors import Forbidden, TooManyRequests, Unauthorized
-from recollect.sessions.project_settings import narrowed
+from recollect.sessions.project_settings import narrowed_settings
 from recollect.settings import Settings
 from recollect.store.sql.database import confirmed_by
 
@@ -87,7 +87,7 @@ class Member(Asker):
         """Return what an event is run with; the client's settings turn nothing on, and raise no limit."""
         asking = self.asking(query)
         with asking("") as (app, caller):
-            settings = narrowed(app.lifecycle, client, caller.project)
+            settings = narrowed_settings(app.lifecycle, client, caller.project)
 
         def run(name: str, **given: Any) -> Any:
             with asking(name) as (app, caller):
