@@ -192,7 +192,7 @@ def in_folder(name: str, reader: Callable[[Path], object]) -> Reader:
 
 def ignored(text: str) -> object:
     """Look with the lines of an ignore file at names that many of them nearly fit."""
-    rules = (ignore_files.Rules(Path("/notes"), ignore_files.parse(text)),)
+    rules = (ignore_files.Rules(Path("/notes"), ignore_files.parse_rules(text)),)
     return [ignore_files.ignores(rules, Path("/notes", name), is_folder=False) for name in ("a" * 60, "a/" * 30 + "a")]
 
 
@@ -279,7 +279,7 @@ FILES: dict[str, Reader] = {
     "blocks": lambda text: list(markdown_sections.sections(text)),
     "cut notes": lambda text: list(markdown_sections.cut_text(text, 100)),
     "tags and facts": lambda text: [
-        (markdown_links.tags_of([one]), list(markdown_links.statements([one], observations=True)))
+        (markdown_links.tags_of([one]), list(markdown_links.facts_in([one], observations=True)))
         for one in [markdown_sections.Part(1, text, True, False)]
     ],
     "passages": lambda text: installed_passage.PASSAGE.sub("", text),

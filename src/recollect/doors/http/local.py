@@ -47,8 +47,8 @@ from recollect.projects import former_names
 from recollect.sessions.project_settings import narrowed_settings, settings_in
 from recollect.settings import Settings
 from recollect.text.prompts import is_typed_by_transcript
-from recollect.transfer.remembered import files_of
-from recollect.transfer.transcripts import extract_from
+from recollect.transfer.remembered import files_from_json
+from recollect.transfer.transcripts import extract_transcript
 
 MOST: Final = 2**26  # bytes of one request
 _LOCAL_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -187,7 +187,7 @@ class LocalAccess(Access, Asker):
             return Event({"folder": folder, "typed": typed} | fields, settings.caller.user, run)
         reads = self.app.capabilities.chat is not None and settings_in(folder, self._lifecycle_for(settings)).capture
         if isinstance(transcript, str) and reads:
-            self.app.ask_later(partial(extract_from, Path(transcript), run))
+            self.app.ask_later(partial(extract_transcript, Path(transcript), run))
         return Event(
             {"folder": folder} | fields,
             settings.caller.user,
@@ -268,7 +268,7 @@ class LocalAccess(Access, Asker):
 
     def _take_in(self, asked: Asked) -> dict[str, Any]:
         """Take in files that agents have written; answer at once."""
-        return self._filling.add(files_of(asked.body["files"]), str(asked.body["user"]), str(asked.body["team"]))
+        return self._filling.add(files_from_json(asked.body["files"]), str(asked.body["user"]), str(asked.body["team"]))
 
     def _progress(self, _: Asked) -> dict[str, Any]:
         """Return how far the reindex is."""
