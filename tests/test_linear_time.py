@@ -21,7 +21,7 @@ from pumps import LONGEST, PUMPS, SHAPES, Grown, grown
 from recollect import gate, project_files, projects
 from recollect.domain import moments
 from recollect.domain.fields import MAX_QUERY
-from recollect.domain.origin import host_of, read_also
+from recollect.domain.origin import host_of, with_address
 from recollect.domain.requests import CompactQuery, Draft, Update
 from recollect.domain.transfer import ImportFormat
 from recollect.doors import hook_texts
@@ -231,10 +231,10 @@ DOMAIN: dict[str, Reader] = {
     "filters": quietly(lambda text: CompactQuery(query=text, tags=text, file=text, since=text, until=text)),
     "unknown name": quietly(lambda text: Update(id="1", **{text: "x"})),
     "times": quietly(lambda text: Draft(content="a", observed_at=text)),
-    "moment": quietly(moments.read, ValueError),
-    "action": lambda text: moments.read("run make te*st* !--dry-*").fits(moments.Action(text)),
-    "stars of a moment": lambda text: moments.read("run a*a*a*a*a*a*a*b*c").fits(moments.Action(text)),
-    "origin": lambda text: (host_of(text), read_also(text, text)),
+    "moment": quietly(moments.parse_moment, ValueError),
+    "action": lambda text: moments.parse_moment("run make te*st* !--dry-*").fits(moments.Action(text)),
+    "stars of a moment": lambda text: moments.parse_moment("run a*a*a*a*a*a*a*b*c").fits(moments.Action(text)),
+    "origin": lambda text: (host_of(text), with_address(text, text)),
 }
 SESSIONS: dict[str, Reader] = {
     "prompt": prompted,

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import Final
 
 from recollect.domain.enums import Sensitivity, Standing
-from recollect.domain.origin import Authority, in_words
+from recollect.domain.origin import Authority, origin_words
 from recollect.domain.results import Memory
 from recollect.prompt.neutral import neutral
 from recollect.prompt.orders import REDACTED, governed
@@ -30,9 +30,9 @@ def _memory_line(memory: Memory, text: str) -> str:
 
 
 def origin_in_words(memory: Memory) -> str:
-    """Return in plain words where a memory came from; its address is a stranger's text."""
+    """Return in plain words where a memory came from, without orders to a model in its address."""
     stamp = memory.stamp
-    return in_words(stamp.said_by, governed(one_line(stamp.came_from)).text)
+    return origin_words(stamp.said_by, governed(one_line(stamp.came_from)).text)
 
 
 def fenced(

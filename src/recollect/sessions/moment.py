@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from recollect.app import App
 from recollect.domain.lifecycle import BeforeTool, Injection, UseTool
-from recollect.domain.moments import Action, Kind, Led, read
+from recollect.domain.moments import Action, Kind, Led, parse_moment
 from recollect.domain.requests import Caller, Filters
 from recollect.domain.results import Memory
 from recollect.domain.search import View
@@ -117,7 +117,7 @@ def _fitting_ids(app: App, led: Iterable[tuple[Led, Action]]) -> Iterator[int]:
         texts = app.records.moments.texts(anchor for anchor, _ in batch)
         for anchor, action in batch:
             text = texts.get((anchor.memory_id, anchor.position))
-            if text is not None and anchor.memory_id not in found and read(text).fits(action):
+            if text is not None and anchor.memory_id not in found and parse_moment(text).fits(action):
                 found.add(anchor.memory_id)
                 yield anchor.memory_id
 

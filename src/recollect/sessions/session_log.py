@@ -20,7 +20,7 @@ from recollect.domain.lifecycle import (
     ShownSession,
     ShowSession,
 )
-from recollect.domain.origin import Origin, before_stamps
+from recollect.domain.origin import Origin, speaker_before_stamps
 from recollect.domain.page import GlanceAtSessions, SessionGlance, SessionGlances, Use, UsesOf
 from recollect.domain.requests import Caller, Draft, Forget, ReadAccess
 from recollect.domain.results import Memory
@@ -46,7 +46,7 @@ BY_YOU: Final = "by you"
 def draft_and_origin(stored: dict[str, Any]) -> tuple[Draft, Origin]:
     """Return the draft and the origin of an observation that was not kept; without an origin it follows the trust."""
     draft = Draft(**{name: value for name, value in stored.items() if name not in Origin.model_fields})
-    said_by = stored.get("said_by") or before_stamps(draft.source, draft.trust)
+    said_by = stored.get("said_by") or speaker_before_stamps(draft.source, draft.trust)
     return draft, Origin(said_by=said_by, came_from=stored.get("came_from") or "")
 
 

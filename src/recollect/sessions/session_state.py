@@ -13,7 +13,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 from recollect.app import App
 from recollect.domain import verbs
 from recollect.domain.lifecycle import Injected, LifecycleSettings, Observation, Session, SessionEvent
-from recollect.domain.origin import read_also
+from recollect.domain.origin import with_address
 from recollect.domain.requests import Caller
 from recollect.memory.facts import store_fact
 from recollect.memory.remember import remember
@@ -96,7 +96,7 @@ def rebased(before: SessionState, after: SessionState, stored: SessionState) -> 
         changes |= {name: new for name in _WORDED if (new := getattr(after, name)) != getattr(before, name)}
     changes["since_checkpoint"] = max(0, stored.since_checkpoint + after.since_checkpoint - before.since_checkpoint)
     if after.outside != before.outside:  # a prompt empties it
-        changes["outside"] = after.outside and read_also(stored.outside, after.outside)
+        changes["outside"] = after.outside and with_address(stored.outside, after.outside)
     changed = ("owes_index", "events", "worked", "undecided", "asks")
     changes |= {name: new for name in changed if (new := getattr(after, name)) != getattr(before, name)}
     changes["failures"] = dict(Counter(stored.failures) + (Counter(after.failures) - Counter(before.failures)))

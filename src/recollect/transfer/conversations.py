@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from recollect.domain.enums import Scope
 from recollect.domain.fields import MAX_CONTENT
-from recollect.domain.origin import Origin, SaidBy, read_also
+from recollect.domain.origin import Origin, SaidBy, with_address
 from recollect.domain.transfer import ImportItem, ItemKind
 from recollect.gate import masked
 from recollect.text import layers
@@ -32,7 +32,7 @@ stands for nothing.
 
 def any_tool(tool: str, _given: Mapping[str, Any], _folder: str, outside: str) -> str:
     """Return the tool itself as an outside source, whatever it is."""
-    return read_also(outside, tool)
+    return with_address(outside, tool)
 
 
 @dataclass(slots=True)

@@ -149,7 +149,7 @@ def _bracket_part(member: re.Match[str]) -> str:
 
 
 def _rule_fits(steps: Sequence[re.Pattern[str] | None], names: Sequence[str]) -> bool:
-    """Return whether the steps of a rule fit these names; None fits any number of names, but a last None at least a name."""
+    """Return whether the steps of a rule fit these names; None fits any number of them, a last None not zero."""
     at = step = 0
     begun, again = 0, -1  # where the last step of any names took its first name, and which step comes behind it
     while at < len(names):

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 from recollect.domain.enums import OnSecret, Scope, Sensitivity, Source, strictest
 from recollect.domain.fields import MAX_NAME
-from recollect.domain.origin import APPROVED, MOST_TRUST, Origin, SaidBy, in_words
+from recollect.domain.origin import APPROVED, MOST_TRUST, Origin, SaidBy, origin_words
 from recollect.domain.requests import Caller
 from recollect.domain.transfer import (
     IMPORT_COUNTS,
@@ -161,7 +161,7 @@ class Checks:
             return record.model_copy(update=origin)
         claims: list[str] = [] if record.author in (None, self.caller.user) else [f"{CLAIMED}{record.author}"]
         if record.said_by is not None:
-            claims.append(f"{CLAIMED_ORIGIN}{in_words(record.said_by, record.came_from)}")
+            claims.append(f"{CLAIMED_ORIGIN}{origin_words(record.said_by, record.came_from)}")
         marked: dict[str, Any] = {
             "trust": min(record.trust, MOST_TRUST[stamp.said_by]),
             "source": Source.IMPORT,

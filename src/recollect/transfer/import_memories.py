@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from recollect.app import App
 from recollect.domain.enums import Sensitivity
-from recollect.domain.origin import APPROVED, Authority, Origin, SaidBy, before_stamps
+from recollect.domain.origin import APPROVED, Authority, Origin, SaidBy, speaker_before_stamps
 from recollect.domain.requests import Caller, MemoryFields
 from recollect.domain.results import Memory
 from recollect.domain.transfer import FactRecord, MemoryRecord, Problem
@@ -198,7 +198,7 @@ def origin_of(record: MemoryRecord | FactRecord) -> Origin:
     """Return the origin that a record states."""
     if isinstance(record, FactRecord):  # an own export from before facts had an origin names none
         return Origin(said_by=record.said_by or SaidBy.PERSON, came_from=record.came_from or "")
-    said_by = record.said_by or before_stamps(record.source, record.trust)
+    said_by = record.said_by or speaker_before_stamps(record.source, record.trust)
     return Origin(said_by=said_by, came_from=record.came_from or "")
 
 

@@ -131,7 +131,7 @@ def time_of(value: object) -> str | None:
 
 
 def labels(value: object) -> list[str]:
-    """Return labels from a list, or from a text with commas between them; at most 200, each cut to the length of a name."""
+    """Return labels from a list or from a text with commas between them; at most 200, and none that is too long."""
     parts = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
     plain = (str(part).strip() for part in parts if isinstance(part, str | int | float))
     return list(dict.fromkeys(label for label in plain if 0 < len(label) <= 500))[:200]

@@ -23,7 +23,7 @@ from typing_extensions import override
 
 from recollect import environment
 from recollect.app import App
-from recollect.auth.administration import administer, operator
+from recollect.auth.administration import administer, operator_principal
 from recollect.client.runtime import Runtime
 from recollect.domain.enums import OnSecret
 from recollect.domain.fields import one_of
@@ -288,7 +288,7 @@ class LocalAccess(Access, Asker):
                 own = request_id and f"{request_id} {name} {sorted(fields.items())}"
                 try:
                     if name in ADMIN_BY_NAME:
-                        return administer(app, name, fields, operator(settings.user))
+                        return administer(app, name, fields, operator_principal(settings.user))
                     return perform(app, name, fields, settings.caller, own)
                 except Exception as error:  # noqa: BLE001 - the client must get a message for any error
                     raise to_recollect_error(error) from None

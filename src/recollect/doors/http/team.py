@@ -23,7 +23,7 @@ from starlette.types import Scope
 from recollect.app import App
 from recollect.auth.administration import HANDLERS, administer
 from recollect.auth.authenticate import INVALID, authenticate, look_again, remembered
-from recollect.auth.browsers import of_browser, sign_in
+from recollect.auth.browsers import is_browser_token, sign_in
 from recollect.auth.principal import Principal
 from recollect.auth.tokens import is_signed
 from recollect.domain.requests import Caller
@@ -190,7 +190,7 @@ class TeamAccess(Access):
 
     def recognized(self, name: str) -> Browser:
         """Return a browser that this replica or another one has let in; raise `Unauthorized` for any other name."""
-        if not of_browser(self.app, name):
+        if not is_browser_token(self.app, name):
             raise Unauthorized("Invalid token: it is none of a browser.")
         return self.browsers.let_in(self._browser(name))
 

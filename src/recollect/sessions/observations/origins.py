@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import reduce
 from typing import Any, Final
 
-from recollect.domain.origin import Authority, SaidBy, read_also
+from recollect.domain.origin import Authority, SaidBy, with_address
 from recollect.domain.origin import Origin as Stamp
 from recollect.sessions.observations.command_lines import programs
 from recollect.sessions.observations.occurrence import Occurrence, Origin, tool_occurrence
@@ -68,7 +68,9 @@ def outside_after(outside: str, occurrence: Occurrence, stamp: Stamp) -> str:
     if occurrence.origin is Origin.PROMPT:
         return ""
     return (
-        read_also(outside, stamp.came_from or str(stamp.said_by)) if stamp.authority is Authority.OUTSIDE else outside
+        with_address(outside, stamp.came_from or str(stamp.said_by))
+        if stamp.authority is Authority.OUTSIDE
+        else outside
     )
 
 
@@ -79,14 +81,14 @@ def read_outside(tool: str, arguments: Mapping[str, Any], folder: str, outside: 
     """
     call = tool_occurrence(tool, arguments, "")
     if call.origin is Origin.REPORT:
-        return read_also(outside, call.tool)
+        return with_address(outside, call.tool)
     return outside_after(outside, call, stamp_of(call, folder, ""))
 
 
 def _requested_addresses(occurrence: Occurrence) -> str:
     """Return the addresses that a request in words names, else the whole request."""
     asked = _first_argument(occurrence, "query", "prompt")
-    return reduce(read_also, (found[0].rstrip(".,:") for found in _ADDRESS.finditer(asked)), "") or asked
+    return reduce(with_address, (found[0].rstrip(".,:") for found in _ADDRESS.finditer(asked)), "") or asked
 
 
 def _stamp_of_command(occurrence: Occurrence) -> Stamp:
