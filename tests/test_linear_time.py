@@ -21,7 +21,7 @@ from pumps import LONGEST, PUMPS, SHAPES, Grown, grown
 from recollect import gate, project_files, projects
 from recollect.domain import moments
 from recollect.domain.fields import MAX_QUERY
-from recollect.domain.origin import host_of, read_also
+from recollect.domain.origin import host_of, with_address
 from recollect.domain.requests import CompactQuery, Draft, Update
 from recollect.domain.transfer import ImportFormat
 from recollect.doors import hook_texts
@@ -78,16 +78,16 @@ TOKENS = Tokens.read(DEFAULT_MODEL / "tokenizer.json")
 QUERY = passages.Proximity({"aa": 1.0, "word": 2.0, "deploy": 3.0})
 TEXT: dict[str, Reader] = {
     "terms": lambda text: terms.keywords_and_words(Draft(content=f"a{text}"), "title"),
-    "parts of names": terms.parts,
+    "parts of names": terms.name_parts,
     "topics": terms.topic_words,
     "spellings": lambda text: terms.spellings([text]),
-    "questions": terms.questions,
+    "questions": terms.share_of_questions,
     "language": languages.is_english,
     "fold": normalization.fold,
-    "words for a model": writing_systems.in_words,
-    "runs": lambda text: writing_systems.runs(normalization.fold(text)),
-    "cut": lambda text: writing_systems.cut(text, 10_000),
-    "index": lambda text: [normalization.same_in_index(one) for one in normalization.stretches(text)],
+    "words for a model": writing_systems.emoji_as_words,
+    "runs": lambda text: writing_systems.dense_runs(normalization.fold(text)),
+    "cut": lambda text: writing_systems.cut_to_width(text, 10_000),
+    "index": lambda text: [normalization.same_in_index(one) for one in normalization.index_pieces(text)],
     "entities": entities.entities,
     "names in prose": lambda text: list(proper_names.names(text)),
     "speakers": speaker_names.transcript_speakers,
@@ -101,9 +101,9 @@ TEXT: dict[str, Reader] = {
     "chunks": lambda text: chunk.chunk(text, TOKENS.spans(text), 128, 16),
     "tokens": TOKENS.count,
     "tokenized": lambda text: TOKENS.tokenized([text], 256),
-    "added to prompts": prompts.added_removed,
+    "added to prompts": prompts.without_agent_blocks,
     "typed": prompts.is_typed,
-    "reported": prompts.reported,
+    "reported": prompts.report_text,
 }
 SEARCH: dict[str, Reader] = {
     "query": parse.parse,
@@ -169,7 +169,7 @@ def used(tool: str, field: str = "", *, output: bool = False) -> Reader:
 
     def read(text: str) -> object:
         given = {"command": "make test"} | ({field: text} if field else {})
-        one = occurrence.used(tool, given, text if output else "", failed=output)
+        one = occurrence.tool_occurrence(tool, given, text if output else "", failed=output)
         origins.stamp_of(one, "/src", "")
         notes.observe(one, trail.Trail(), (), "/src")
         return moments.Action(one.path, one.written, one.command, one.text).leads(one.command)
@@ -192,13 +192,13 @@ def in_folder(name: str, reader: Callable[[Path], object]) -> Reader:
 
 def ignored(text: str) -> object:
     """Look with the lines of an ignore file at names that many of them nearly fit."""
-    rules = (ignore_files.Rules(Path("/notes"), ignore_files.parse(text)),)
+    rules = (ignore_files.Rules(Path("/notes"), ignore_files.parse_rules(text)),)
     return [ignore_files.ignores(rules, Path("/notes", name), is_folder=False) for name in ("a" * 60, "a/" * 30 + "a")]
 
 
 def prompted(text: str) -> object:
     """Note what a person wrote."""
-    one = occurrence.prompted(text)
+    one = occurrence.prompt_occurrence(text)
     return notes.observe(one, trail.Trail()).notes, statements.own_words(one.text)
 
 
@@ -213,14 +213,14 @@ GATE: dict[str, Reader] = {
 }
 PROMPT: dict[str, Reader] = {
     "neutral": neutral.neutral,
-    "visible": neutral.visible,
+    "visible": neutral.without_invisible,
     "neutral JSON": lambda text: neutral.neutral_json({"a": [text]}),
     "governed": orders.governed,
     "gives orders": orders.gives_orders,
-    "orders": orders.orders,
+    "orders": orders.is_order,
     "look-alikes": look_alikes.without_look_alikes,
-    "told to a model": chat.said_of,
-    "reply of a model": lambda text: chat.read(Reply, text),
+    "told to a model": chat.prompt_of,
+    "reply of a model": lambda text: chat.parse_answer(Reply, text),
 }
 DOMAIN: dict[str, Reader] = {
     "draft": quietly(lambda text: Draft(content=text, title=text, overview=text)),
@@ -231,10 +231,10 @@ DOMAIN: dict[str, Reader] = {
     "filters": quietly(lambda text: CompactQuery(query=text, tags=text, file=text, since=text, until=text)),
     "unknown name": quietly(lambda text: Update(id="1", **{text: "x"})),
     "times": quietly(lambda text: Draft(content="a", observed_at=text)),
-    "moment": quietly(moments.read, ValueError),
-    "action": lambda text: moments.read("run make te*st* !--dry-*").fits(moments.Action(text)),
-    "stars of a moment": lambda text: moments.read("run a*a*a*a*a*a*a*b*c").fits(moments.Action(text)),
-    "origin": lambda text: (host_of(text), read_also(text, text)),
+    "moment": quietly(moments.parse_moment, ValueError),
+    "action": lambda text: moments.parse_moment("run make te*st* !--dry-*").fits(moments.Action(text)),
+    "stars of a moment": lambda text: moments.parse_moment("run a*a*a*a*a*a*a*b*c").fits(moments.Action(text)),
+    "origin": lambda text: (host_of(text), with_address(text, text)),
 }
 SESSIONS: dict[str, Reader] = {
     "prompt": prompted,
@@ -250,16 +250,18 @@ SESSIONS: dict[str, Reader] = {
     "path": used("Edit", "file_path"),
     "programs": command_lines.programs,
     "documents": command_lines.without_documents,
-    "works": command_lines.works,
-    "lines": lines.read,
+    "works": command_lines.works_of,
+    "lines": lines.read_lines,
     "prose": lines.is_prose,
-    "digest": noise.digest,
+    "digest": noise.output_digest,
     "statements": statements.sentences,
     "explanations": lambda text: (statements.explanations(text, "a.py"), statements.explanations(text, "a.md")),
     "memorability": lambda text: memorability.memorability(text, None),
     "rule": statements.states_rule,
     "boundary": lambda text: boundaries.window_after(boundaries.Window(), text, AT),
-    "concepts of an edit": lambda text: kinds.kind_of_edit(occurrence.used("Edit", {"new_string": text}, "")),
+    "concepts of an edit": lambda text: kinds.kind_of_edit(
+        occurrence.tool_occurrence("Edit", {"new_string": text}, "")
+    ),
     "payload": lambda text: (
         hook_texts.opened(text),
         hook_texts.arguments(text),
@@ -277,7 +279,7 @@ FILES: dict[str, Reader] = {
     "blocks": lambda text: list(markdown_sections.sections(text)),
     "cut notes": lambda text: list(markdown_sections.cut_text(text, 100)),
     "tags and facts": lambda text: [
-        (markdown_links.tags_of([one]), list(markdown_links.statements([one], observations=True)))
+        (markdown_links.tags_of([one]), list(markdown_links.facts_in([one], observations=True)))
         for one in [markdown_sections.Part(1, text, True, False)]
     ],
     "passages": lambda text: installed_passage.PASSAGE.sub("", text),

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from recollect import Settings
 from recollect.domain.transfer import Said
-from recollect.engines.chat import TokenUse, instructions_of, said_of
+from recollect.engines.chat import TokenUse, instructions_of, prompt_of
 from recollect.engines.describe import ChatDescribe
 from recollect.engines.embedding import open_embedder
 from recollect.engines.reconcile import ChatReconcile
@@ -36,7 +36,7 @@ class Listener:
 
     def ask(self, task: str, text: object, answer: type[A], *, most: int) -> A:
         """Note the instructions, the text and the limit of the answer."""
-        self.sent.append((instructions_of(task, answer), said_of(text), most))
+        self.sent.append((instructions_of(task, answer), prompt_of(text), most))
         raise ModelUnusable("It only listens.")
 
     def used(self) -> TokenUse:
@@ -58,7 +58,7 @@ def main() -> None:
         "decision about a duplicate, 300 characters beside three of 300": lambda: ChatReconcile(listener).choose(
             PROSE[:300], pieces(3, 300)
         ),
-        "extraction of a part, 12,000 characters": lambda: extract._candidates(listener, part),
+        "extraction of a part, 12,000 characters": lambda: extract._ask_for_candidates(listener, part),
         "abstract, overview, facts and entities of a text, 3,000 characters": lambda: describe.text(PROSE[:3_000]),
         "summary of a cluster, five memories of 400 characters": lambda: describe.together(pieces(5, 400)),
         "summary of a session, eight notes of 300 characters": lambda: describe.session(pieces(8, 300)),

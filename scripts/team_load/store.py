@@ -28,7 +28,7 @@ from chroma_process import ChromaProcess
 from costs.generated import GeneratedEmbedder
 from evaluation.others import import_own
 from recollect import App, Caller, Draft, Settings
-from recollect.auth.administration import administer, operator
+from recollect.auth.administration import administer, operator_principal
 from recollect.auth.authenticate import authenticate
 from recollect.domain.enums import Scope
 from recollect.domain.search import ModelCard
@@ -166,7 +166,7 @@ def fill(settings: Settings, texts: Sequence[str]) -> float:
 
 def tokens(app: App, clients: int) -> list[str]:
     """Return a token for each client, all of them writers of the team; those of an earlier run end."""
-    root = operator("load")
+    root = operator_principal("load")
     if not administer(app, "list_teams", {}, root).teams:
         administer(app, "add_team", {"team": TEAM}, root)
     known = {one.user for one in administer(app, "list_users", {}, root).users}

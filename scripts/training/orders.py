@@ -20,8 +20,8 @@ import numpy as np
 import typer
 
 from recollect.prompt import orders
-from recollect.prompt.neutral import visible
-from recollect.prompt.orders import SCALE, SLOTS, WEIGHTS, feature_weight, features
+from recollect.prompt.neutral import without_invisible
+from recollect.prompt.orders import SCALE, SLOTS, WEIGHTS, feature_places, feature_weight
 from recollect.text.sentences import sentences
 
 HERE: Final = Path(__file__).with_name("data") / "orders"
@@ -68,7 +68,7 @@ def given(files: Sequence[Path], half: str = "") -> list[list[str]]:
 
 def _sentences(text: str) -> Iterator[str]:
     escaped = re.sub(r"\\u([0-9a-f]{4})", lambda one: chr(int(one[1], 16)), text).replace("\\n", "\n")
-    for line in visible(escaped).split("\n"):
+    for line in without_invisible(escaped).split("\n"):
         yield from (one for one in sentences(line, semicolons=True) if len(one.strip()) > 3)
 
 
@@ -77,7 +77,11 @@ def fit(groups: Sequence[tuple[Sequence[str], float, float]]) -> tuple[np.ndarra
 
     Each group has its sentences, their label (1 for orders) and how much each counts.
     """
-    rows = [np.array(features(orders.plain(text)), dtype=np.int64) for texts, _, _ in groups for text in texts]
+    rows = [
+        np.array(feature_places(orders.comparable_text(text)), dtype=np.int64)
+        for texts, _, _ in groups
+        for text in texts
+    ]
     labels = np.concatenate([np.full(len(texts), label) for texts, label, _ in groups])
     weights = np.concatenate([np.full(len(texts), weight) for texts, _, weight in groups])
     chance = np.random.default_rng(7)
@@ -131,5 +135,5 @@ def main(
 
 
 def _score(w: np.ndarray, b: float, text: str) -> float:
-    places = features(orders.plain(text))
+    places = feature_places(orders.comparable_text(text))
     return float(w[places].sum() * feature_weight(places) + b) if places else -9.0

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import torch
 
-from recollect.engines.fusion import LIMIT, Part, evidence
+from recollect.engines.fusion import LIMIT, Part, best_features
 from training.network import Inputs, Net, Question, Scale, averaged
 
 ROUNDS: Final = 400
@@ -34,7 +34,7 @@ class Judged:
 def judged(question: Question, order: np.ndarray) -> Judged:
     """Return what the part sees of a question whose candidates have the scores `order`."""
     best = np.argsort(-order, kind="stable")[:SHOWN]
-    known = evidence(question.known, order, question.example.query)
+    known = best_features(question.known, order, question.example.query)
     return Judged(order[best], question.relevant[best], known, bool(question.relevant.any()), question.weight)
 
 

@@ -10,7 +10,7 @@ import pytest
 from sqlalchemy import select
 
 from account_admin import Office
-from recollect.auth.administration import initialize, operator
+from recollect.auth.administration import initialize, operator_principal
 from recollect.auth.authenticate import authenticate
 from recollect.auth.principal import Principal
 from recollect.domain.enums import Role
@@ -265,7 +265,7 @@ def test_a_name_that_holds_a_secret_is_refused(office: Office, root: Principal) 
 
 def test_the_operator_administers(office: Office, root: Principal) -> None:
     """Whoever sits at the machine invites again, and makes no token for themselves."""
-    who = operator("ops")
+    who = operator_principal("ops")
     assert office.do("invite_user", who, user="root").prefix
     with pytest.raises(Unauthorized):
         authenticate(office.app, "rec_" + root.token)

@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from recollect.domain.moments import ANY, LONGEST, MOST, MOST_WORDS, Action, Kind, read
+from recollect.domain.moments import ANY, LONGEST, MOST, MOST_WORDS, Action, Kind, parse_moment
 from recollect.domain.requests import Draft, Update
 from recollect.errors import InvalidInput
 
@@ -79,24 +79,24 @@ def test_a_moment_fits_what_holds_its_words_whole(moment: str, action: str, fits
     """All words stand whole in the action in any order and letter case, and those after `!` do not."""
     if fits is None:
         with pytest.raises(ValueError, match="at least 2 letters or digits"):
-            read(moment)
+            parse_moment(moment)
         return
-    assert read(moment).fits(Action(action)) is fits
+    assert parse_moment(moment).fits(Action(action)) is fits
 
 
 @pytest.mark.parametrize(("moment", "action", "fits"), FITS, ids=[f"{a} | {b}" for a, b, _ in FITS])
 def test_whatever_fits_is_looked_up(moment: str, action: str, fits: bool | None) -> None:
     """Both words by which a moment is looked up are among those of every action that it fits."""
     if fits:
-        assert set(read(moment).leads) <= set(Action(action).leads())
+        assert set(parse_moment(moment).leads) <= set(Action(action).leads())
 
 
 def test_the_longest_words_lead_to_a_moment() -> None:
     """A moment is looked up by the two longest parts that no star can lengthen, or by none."""
-    assert read("edit db/migrations *.sql a_long_name*").leads == ("migrations", "sql")
-    assert read("run deploy*").leads == (ANY, ANY)
-    assert read("run git push !--dry-run-everywhere").leads == ("push", "git")
-    assert read("RUN Git").kind is Kind.RUN
+    assert parse_moment("edit db/migrations *.sql a_long_name*").leads == ("migrations", "sql")
+    assert parse_moment("run deploy*").leads == (ANY, ANY)
+    assert parse_moment("run git push !--dry-run-everywhere").leads == ("push", "git")
+    assert parse_moment("RUN Git").kind is Kind.RUN
 
 
 def test_the_words_of_a_large_action_are_bounded() -> None:
@@ -145,5 +145,5 @@ def test_moments_are_stored_tidy() -> None:
 def test_no_moment_takes_long(moment: str, action: str) -> None:
     """Words and stars that nearly fit everywhere are compared with the longest action in less than a second."""
     began = time.process_time()
-    read(moment).fits(Action(action))
+    parse_moment(moment).fits(Action(action))
     assert time.process_time() - began < 1

@@ -93,7 +93,7 @@ def test_a_submitted_task_runs_once(begin: Begin, recurring: Count) -> None:
 
 def test_a_known_failure_is_tried_again(begin: Begin, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store that cannot be used now is tried again after a pause without any request."""
-    monkeypatch.setattr(background, "_RETRY", 0.01)
+    monkeypatch.setattr(background, "_RETRY_SECONDS", 0.01)
     tries = Count()
 
     def failing() -> None:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from recollect import Settings
 from recollect.domain.search import ModelCard, NeighbourSignals, QuerySignals, Signals
-from recollect.engines.fusion import MOST_SURE, LearnedFusion, Network, Part, columns, evidence
+from recollect.engines.fusion import MOST_SURE, LearnedFusion, Network, Part, best_features, columns
 from recollect.engines.signal_columns import SignalColumns
 from second_model import NAME, second_model
 from stores import open_app
@@ -203,7 +203,7 @@ def test_each_feature_as_by_hand(name: str) -> None:
 def test_a_query_has_the_best_of_its_candidates(name: str) -> None:
     """What is known of a query is the best that any candidate has, and what the first in order has."""
     known = columns(SignalColumns.of([ALL, STRANGE, SOME]), QUESTION)
-    found = evidence(known, np.array([1.0, 0.0, 2.0], dtype=np.float32), QUESTION)
+    found = best_features(known, np.array([1.0, 0.0, 2.0], dtype=np.float32), QUESTION)
     assert found.keys() == EVIDENCE.keys()
     assert found[name].tolist() == pytest.approx([EVIDENCE[name]], abs=1e-6)
 

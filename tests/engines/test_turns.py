@@ -22,9 +22,9 @@ def embedder(shipped: ModelFolder) -> OnnxEmbedder:
 
 def test_documents_wait_for_queries(embedder: OnnxEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
     """No document is read while a query is under way; when it ends, all of them are."""
-    monkeypatch.setattr(loading, "_LONGEST", 60.0)
+    monkeypatch.setattr(loading, "_MAX_WAIT_SECONDS", 60.0)
     done: list[str] = []
-    read, waiting = onnx._read, threading.Event()
+    read, waiting = onnx._embed, threading.Event()
 
     def noted(session: object, text: object) -> object:
         found = read(session, text)
@@ -36,7 +36,7 @@ def test_documents_wait_for_queries(embedder: OnnxEmbedder, monkeypatch: pytest.
         waiting.set()
         loading.EmbeddingModel._give_way(embedder)
 
-    monkeypatch.setattr(onnx, "_read", noted)
+    monkeypatch.setattr(onnx, "_embed", noted)
     monkeypatch.setattr(embedder, "_give_way", give_way)
     reading = threading.Thread(target=embedder.read, args=(LONG,))
     with embedder.queries_first():
@@ -49,6 +49,6 @@ def test_documents_wait_for_queries(embedder: OnnxEmbedder, monkeypatch: pytest.
 
 def test_documents_go_on_beside_endless_queries(embedder: OnnxEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:
     """A query that never ends holds a document up for a moment, not for ever."""
-    monkeypatch.setattr(loading, "_LONGEST", 0.01)
+    monkeypatch.setattr(loading, "_MAX_WAIT_SECONDS", 0.01)
     with embedder.queries_first():
         assert len(embedder.read(LONG)) == 4

@@ -22,7 +22,7 @@ from recollect.domain.enums import OnSecret
 from recollect.domain.requests import Draft
 from recollect.errors import InvalidInput, SecretFound
 from recollect.gate import Cleared, Finding, clear, redaction, scan
-from recollect.gate.walk import texts
+from recollect.gate.walk import strings_of
 from secret_corpus import LETTERS, Form, chars, forms, human, ordinary
 
 pytestmark = pytest.mark.slow
@@ -57,7 +57,7 @@ class Nested(BaseModel):
 
 def all_text(noun: BaseModel) -> str:
     """Return every string of a noun, joined."""
-    return "\n".join(text for _, text in texts(noun))
+    return "\n".join(text for _, text in strings_of(noun))
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_every_list_of_texts_is_scanned(field: str) -> None:
 def test_no_text_field_of_a_draft_is_forgotten_here() -> None:
     """The fields tried above are all fields of a draft that take free text."""
     draft = Draft(content="c", **dict.fromkeys(NAMES, "n"), **dict.fromkeys(LISTS, ("l",)))
-    assert {field for field, _ in texts(draft)} == {"content", *NAMES, *LISTS}
+    assert {field for field, _ in strings_of(draft)} == {"content", *NAMES, *LISTS}
 
 
 @pytest.mark.parametrize(
@@ -442,7 +442,7 @@ def test_a_bracket_within_a_value_belongs_to_it() -> None:
 
 def test_what_cannot_be_covered_is_replaced_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """After the last attempt to mask parts, a text that still holds a secret goes as a whole, and no other does."""
-    monkeypatch.setattr(redaction, "_ROUNDS", 0)
+    monkeypatch.setattr(redaction, "_MAX_ROUNDS", 0)
     form = forms()[0]
     draft = Draft(content=f"before {form.text} after", title="A harmless title")
     cleared = clear(draft, OnSecret.REDACT).value

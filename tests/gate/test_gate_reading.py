@@ -198,7 +198,7 @@ def test_the_library_is_imported_by_one_thread_at_a_time(monkeypatch: pytest.Mon
         return list(scan("The mascot is a quokka."))
 
     monkeypatch.setattr(plugins, "import_module", alone)
-    plugins._plugins.cache_clear()
+    plugins._hinted_plugins.cache_clear()
     with ThreadPoolExecutor(4) as threads:
         assert list(threads.map(first, range(4))) == [[]] * 4
 
@@ -232,14 +232,14 @@ def test_brackets_make_no_call_of_a_password(label: str) -> None:
 @pytest.mark.parametrize("name", ["XMLHttpRequest", "getElementsByTagName", "SQLAlchemyError", "CFBundleIdentifier"])
 def test_names_in_camel_case_are_no_random_letters(name: str) -> None:
     """What programs call their parts is no password, even where it stands like one."""
-    assert not heuristics.random_letters(name)
-    assert not heuristics.password(name)
+    assert not heuristics.are_random_letters(name)
+    assert not heuristics.looks_like_password(name)
 
 
 def test_letters_drawn_at_random_are_a_password() -> None:
     """Nearly all passwords of twelve letters of both cases are told from names, without a digit or a sign in them."""
     chance = Random(21)
     letters = ["".join(chance.choices(ascii_letters, k=12)) for _ in range(400)]
-    assert sum(map(heuristics.password, letters)) >= 380
+    assert sum(map(heuristics.looks_like_password, letters)) >= 380
     signed = [f"{one[:5]}+{one[5:9]}#{one[9:]}" for one in letters]
-    assert sum(map(heuristics.password, signed)) >= 380
+    assert sum(map(heuristics.looks_like_password, signed)) >= 380

@@ -15,7 +15,7 @@ from killed_withdrawals import kill_withdrawals
 from poisoned_store import BAD, SUBJECTS, page
 from recollect import App, Draft, Settings
 from recollect.domain.enums import Scope
-from recollect.domain.origin import SaidBy, read_also
+from recollect.domain.origin import SaidBy, with_address
 from recollect.errors import Conflict, InvalidInput, NotFound
 from recollect.memory.remember import remember
 from run_operations import add, do, ill, listed, shown
@@ -216,7 +216,9 @@ def test_a_report_goes_with_each_page_that_it_may_repeat(open_store: Callable[..
     (report,) = [shown(app, one) for one in listed(app) if "berth nine" in shown(app, one).content]
     assert report.origin == f"a web page: {', then '.join(pages)}"
     assert [do(app, "withdraw", source=one).hidden for one in pages] == [(report.id,)] * 3
-    assert read_also(", then ".join(f"https://a.org/{one:0300}" for one in range(9)), "x").endswith(f"{8:0300}, then x")
+    assert with_address(", then ".join(f"https://a.org/{one:0300}" for one in range(9)), "x").endswith(
+        f"{8:0300}, then x"
+    )
 
 
 def test_a_merged_memory_loses_what_came_from_the_source(app: App) -> None:

@@ -15,8 +15,8 @@ import pytest
 
 from ranked_memories import NOW, a_memory
 from recollect.domain.enums import Sensitivity, Source
-from recollect.prompt.fence import memory_context, permitted
-from recollect.prompt.neutral import neutral, visible
+from recollect.prompt.fence import may_show_unasked, memory_context
+from recollect.prompt.neutral import neutral, without_invisible
 from recollect.prompt.orders import REDACTED, governed
 from recollect.search.budget import estimate
 
@@ -74,7 +74,7 @@ def test_no_attempt_keeps_a_frame(half: str) -> None:
     for one in written("attempts", half):
         text = governed(one["text"]).text
         assert neutral(text) == text, one["id"]
-        assert visible(text) == text, one["id"]
+        assert without_invisible(text) == text, one["id"]
         assert not CLOSING.search(text), one["id"]
 
 
@@ -129,14 +129,14 @@ def test_an_order_in_pieces_is_one(text: str) -> None:
 )
 def test_only_what_may_be_seen_is_permitted(fields: dict[str, object], shown: bool) -> None:
     """Unasked, only what is public and still holds is shown."""
-    assert permitted(a_memory(**fields)) is shown
+    assert may_show_unasked(a_memory(**fields)) is shown
 
 
 def test_a_level_that_is_let_in_is_permitted() -> None:
     """Whoever lets in private memories sees them; secret ones stay out."""
     levels = (Sensitivity.PUBLIC, Sensitivity.PRIVATE)
-    assert permitted(a_memory(sensitivity=Sensitivity.PRIVATE), levels)
-    assert not permitted(a_memory(sensitivity=Sensitivity.SECRET), levels)
+    assert may_show_unasked(a_memory(sensitivity=Sensitivity.PRIVATE), levels)
+    assert not may_show_unasked(a_memory(sensitivity=Sensitivity.SECRET), levels)
 
 
 def test_the_block_is_fenced_and_tells_where_each_line_is_from() -> None:

@@ -11,7 +11,7 @@ from callers import ADA
 from recollect import App, Draft, Query, recall, remember
 from recollect.search.parse import parse
 from recollect.text.normalization import fold
-from recollect.text.short_forms import other_forms, table
+from recollect.text.short_forms import other_forms, short_form_table
 from stores import open_app
 
 NOTES = {
@@ -89,7 +89,7 @@ def test_forms_are_whole_words(query: str, forms: dict[str, tuple[str, ...]]) ->
 
 def test_every_row_can_be_asked_for() -> None:
     """Each form is folded, in the singular and of at most three words, and none is lost as a word without meaning."""
-    for form, others in table().items():
+    for form, others in short_form_table().items():
         assert form == fold(form)
         assert re.fullmatch(r"[^\W_]+(?: [^\W_]+){0,2}", form), form
         assert other_forms(f"our {form} there").get(form) == others

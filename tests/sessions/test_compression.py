@@ -10,7 +10,7 @@ from ranked_memories import NOW, a_memory
 from recollect.domain.enums import Concept, FactType, ObservationType, Sensitivity
 from recollect.domain.results import Memory
 from recollect.memory.condense import kept_fields
-from recollect.sessions.compression import clusters, summary, topic
+from recollect.sessions.compression import clusters, shared_topic, summary
 from recollect.text.terms import jaccard, topic_words
 
 LATER = NOW + timedelta(days=8)
@@ -152,7 +152,7 @@ def test_the_summary_is_of_the_kind_that_all_members_are() -> None:
 
 def test_a_cluster_is_named_by_what_its_members_share() -> None:
     """The files or else the words that at least half of them have, the most frequent first, as they are spelt first."""
-    assert topic(remembered(*CACHE)) == "cache, expires, session"
-    assert topic(remembered(*MAST)) == ""
+    assert shared_topic(remembered(*CACHE)) == "cache, expires, session"
+    assert shared_topic(remembered(*MAST)) == ""
     one, two, three = remembered(*CACHE, files_modified=("src/cache.py",), files_read=("README.md",))
-    assert topic([one, two.model_copy(update={"files_read": ()}), three]) == "cache.py, README.md"
+    assert shared_topic([one, two.model_copy(update={"files_read": ()}), three]) == "cache.py, README.md"

@@ -119,9 +119,9 @@ def test_what_the_session_kept_is_known(app: App, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(inject, "sure_matches", lambda *given: seen.append(set(given[3])) or [])
     context, _ = passed(app, SubmitPrompt(session_id="s1", prompt=PROMPT), ADA, ())
     context.update(kept=(one,))
-    inject.inject(context)
+    inject.inject_for_prompt(context)
     context.update(forgotten=(one,))
-    inject.inject(context)
+    inject.inject_for_prompt(context)
     assert seen == [{one}, set()]
 
 
@@ -196,7 +196,7 @@ def test_the_count_and_the_budget_are_kept(app: App) -> None:
     for each, session in ((settings, "s2"), (small, "s3")):
         context, _ = passed(app, SubmitPrompt(session_id=session, prompt=PROMPT), ADA, ())
         context.settings = each
-        injection = inject.inject(context)
+        injection = inject.inject_for_prompt(context)
         assert injection is not None
         assert len(injection.memory_ids) <= 2
         assert count(injection.text) <= each.token_budget
@@ -221,7 +221,7 @@ def test_scales_share_the_places(app: App, clock: Clock, monkeypatch: pytest.Mon
     assert ask(app).memory_ids == tuple(map(str, [*ids[:4], old]))
     context, _ = passed(app, SubmitPrompt(session_id="s2", prompt=PROMPT), ADA, ())
     context.settings = LifecycleSettings(modules_off="temporal")
-    injection = inject.inject(context)
+    injection = inject.inject_for_prompt(context)
     assert injection is not None
     assert injection.memory_ids == tuple(map(str, ids[:5]))
 

@@ -178,4 +178,4 @@ def test_the_gate_can_be_moved() -> None:
 def test_a_score_explains_itself() -> None:
     """Its line has the score and each of the four dimensions."""
     found = memorability(RULE, Kind.DECISION, [0.2, 0.94])
-    assert found.explained() == "0.40: substance 0.42, salience 1.00, type 1.00, distinctiveness 0.50"
+    assert found.on_one_line() == "0.40: substance 0.42, salience 1.00, type 1.00, distinctiveness 0.50"

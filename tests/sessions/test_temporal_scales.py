@@ -8,7 +8,7 @@ import pytest
 
 from ranked_memories import NOW, a_memory
 from recollect.domain.results import Memory
-from recollect.sessions.temporal_scales import ALLOCATION, Scale, balanced, scale, scale_by_age
+from recollect.sessions.temporal_scales import ALLOCATION, Scale, balanced_by_scale, scale_by_age, scale_of
 
 
 def aged(identity: int, minutes: float, **fields: object) -> Memory:
@@ -18,7 +18,7 @@ def aged(identity: int, minutes: float, **fields: object) -> Memory:
 
 def ids(ages: list[float]) -> list[int]:
     """Return the places in `ages` (minutes, the best ranked first) of what is chosen."""
-    return [one.id for one in balanced([aged(place, age) for place, age in enumerate(ages)], NOW)]
+    return [one.id for one in balanced_by_scale([aged(place, age) for place, age in enumerate(ages)], NOW)]
 
 
 @pytest.mark.parametrize(
@@ -46,17 +46,17 @@ def test_an_age_has_a_scale(minutes: float, expected: Scale) -> None:
 )
 def test_use_promotes(uses: int, expected: Scale) -> None:
     """What proves durable goes from immediate to task, session and project, by id and as a hit alike."""
-    assert scale(aged(1, 1, accessed_count=1, recalled_count=uses - 1), NOW) is expected
+    assert scale_of(aged(1, 1, accessed_count=1, recalled_count=uses - 1), NOW) is expected
 
 
 def test_nothing_is_promoted_beyond_project() -> None:
     """A memory of two hours that is used much stays in project."""
-    assert scale(aged(1, 121, accessed_count=50), NOW) is Scale.PROJECT
+    assert scale_of(aged(1, 121, accessed_count=50), NOW) is Scale.PROJECT
 
 
 def test_when_it_happened_counts() -> None:
     """Old notes that are imported now belong to the project."""
-    assert scale(aged(1, 0, observed_at=NOW - timedelta(days=300)), NOW) is Scale.PROJECT
+    assert scale_of(aged(1, 0, observed_at=NOW - timedelta(days=300)), NOW) is Scale.PROJECT
 
 
 def test_the_allocation_is_five() -> None:

@@ -98,19 +98,19 @@ def of_gate() -> Iterator[Used]:
         if asked == {"match behind"}:
             behind = re.compile(f"key(?:{made.pattern.removeprefix('(?i)')})", made.flags)
             yield used(f"gate/patterns.toml {name}", behind)
-    clients = structure._clients()._rows
-    rows = [row[1] for row in tokens._formats()._rows] + [row[0] for row in labels._labels()._rows]
+    clients = structure._client_patterns()._rows
+    rows = [row[1] for row in tokens._token_formats()._rows] + [row[0] for row in labels._label_patterns()._rows]
     rows += [row[0] for row in clients] + [f"(?:{names}){rest}" for names, rest, _ in clients]
-    rows += [structure._called(group) for group in ("calls", "key_calls")] + list(structure._SPLITS)
+    rows += [structure._call_pattern(group) for group in ("calls", "key_calls")] + list(structure._SPLITS)
     yield from (used(f"gate {source}", re.compile(source)) for source in rows)
 
 
 def of_library() -> Iterator[Used]:
     """Yield the patterns of detect-secrets' plugins, which meet a window of the text at a time."""
-    for kind, _, _, plugin in plugins._plugins():
+    for kind, _, _, plugin in plugins._hinted_plugins():
         for one in plugin.denylist:
             known = used(f"detect-secrets {kind}", one, (), plugins._WINDOW)
-            yield replace(known, run=lambda text, run=known.run: run(plugins._without_gaps(text)))
+            yield replace(known, run=lambda text, run=known.run: run(plugins._shortened_gaps(text)))
 
 
 def _of_re(called: ast.expr) -> bool:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from recollect.text.prompts import added_removed, is_typed, is_typed_by_transcript, is_typed_entry, reported
+from recollect.text.prompts import is_typed, is_typed_by_transcript, is_typed_entry, report_text, without_agent_blocks
 
 SAID = "Never deploy the billing service on Mondays, because the books are closed then."
 REMINDER = "<system-reminder>\nThe task list is empty. Do not mention it.\n</system-reminder>"
@@ -95,18 +95,20 @@ def test_what_agents_write_is_not_typed(prompt: str) -> None:
 def test_what_a_person_typed_is_theirs(prompt: str) -> None:
     """What an agent adds before or behind it changes nothing, nor does a tag that the text only mentions."""
     assert is_typed(prompt)
-    assert "system-reminder" not in added_removed(prompt)
+    assert "system-reminder" not in without_agent_blocks(prompt)
 
 
 def test_a_report_is_without_what_wraps_it() -> None:
     """What a report tells has no tags around it, no memories that were put before it, and its own code as it stands."""
-    assert reported(NOT_TYPED["a task"]) == f"b1\ndone\n{SAID}"
-    assert reported(NOT_TYPED["a teammate"]) == SAID
-    assert reported(NOT_TYPED["a subagent"]) == NOT_TYPED["a subagent"]
-    assert reported(f"<task-notification>\nUse Map<String, Int> there.\n{REMINDER}</task-notification>") == (
+    assert report_text(NOT_TYPED["a task"]) == f"b1\ndone\n{SAID}"
+    assert report_text(NOT_TYPED["a teammate"]) == SAID
+    assert report_text(NOT_TYPED["a subagent"]) == NOT_TYPED["a subagent"]
+    assert report_text(f"<task-notification>\nUse Map<String, Int> there.\n{REMINDER}</task-notification>") == (
         "Use Map<String, Int> there."
     )
-    assert [reported(NOT_TYPED[one]) for one in ("our ask", "our index", "our memories", "an environment")] == [""] * 4
+    assert [report_text(NOT_TYPED[one]) for one in ("our ask", "our index", "our memories", "an environment")] == [
+        ""
+    ] * 4
 
 
 @pytest.mark.parametrize(
@@ -190,7 +192,7 @@ def test_hostile_text_takes_linear_time(text: str) -> None:
     for length in (len(text) // 4, len(text)):
         began = time.process_time()
         is_typed(text[:length])
-        reported(text[:length])
+        report_text(text[:length])
         spent.append(time.process_time() - began)
     assert spent[1] < 0.5
     assert spent[1] < 0.05 or spent[1] < 8 * spent[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.text.sentences import first_sentence, sentences, spans
+from recollect.text.sentences import first_sentence, sentence_spans, sentences
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from recollect.text.sentences import first_sentence, sentences, spans
 def test_where_sentences_end(text: str, found: list[str]) -> None:
     """A sentence ends at its mark or at its line, but not at an abbreviation, an initial or the number of an item."""
     assert sentences(text) == found
-    assert [text[start:end] for start, end in spans(text)] == found
+    assert [text[start:end] for start, end in sentence_spans(text)] == found
     assert first_sentence(text) == (found[0] if found else "")
 
 

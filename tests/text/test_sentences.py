@@ -59,15 +59,15 @@ def edge(width, height):
 )
 def test_the_share_of_questions(text: str, share: float) -> None:
     """Asking is the share of sentences that end in a question mark."""
-    assert terms.questions(text) == share
+    assert terms.share_of_questions(text) == share
 
 
 @quick
 @given(st.text(alphabet="ab .?!\n", max_size=40))
 def test_the_share_of_questions_is_a_share(text: str) -> None:
     """However a text is punctuated, the share is 0–1, and above zero just where a question mark stands."""
-    assert 0.0 <= terms.questions(text) <= 1.0
-    assert (terms.questions(text) > 0.0) == ("?" in text)
+    assert 0.0 <= terms.share_of_questions(text) <= 1.0
+    assert (terms.share_of_questions(text) > 0.0) == ("?" in text)
 
 
 def test_who_speaks_in_a_transcript() -> None:

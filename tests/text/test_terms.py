@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from recollect import Draft
 from recollect.text.normalization import fold
-from recollect.text.terms import STOP_WORDS, forms, keywords, parts, stem, vocabulary
+from recollect.text.terms import STOP_WORDS, forms, keywords, name_parts, stem, vocabulary
 
 quick = hypothesis_settings(deadline=None, database=None)
 
@@ -53,7 +53,7 @@ def test_folding_twice_is_folding_once(text: str) -> None:
 )
 def test_names_are_taken_apart(name: str, inner: list[str]) -> None:
     """CamelCase and snake_case names give their parts; plain and endless words give none."""
-    assert parts(name) == inner
+    assert name_parts(name) == inner
 
 
 def test_the_vocabulary_holds_names_whole_and_in_parts() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.text.utf8 import fault, fault_of_text
+from recollect.text.utf8 import utf8_fault, utf8_fault_of_text
 
 
 @pytest.mark.parametrize(
@@ -19,14 +19,14 @@ from recollect.text.utf8 import fault, fault_of_text
 )
 def test_the_first_bad_byte_is_named(data: bytes, where: str) -> None:
     """The sentence counts bytes from 1 and says how to convert; of a text whose bytes are escaped it says the same."""
-    told = fault(data)
+    told = utf8_fault(data)
     assert told is not None
     assert told.startswith(f"It is not UTF-8: {where}. Save it as UTF-8")
-    assert fault_of_text(data.decode("utf-8", "surrogateescape")) == told
+    assert utf8_fault_of_text(data.decode("utf-8", "surrogateescape")) == told
 
 
 @pytest.mark.parametrize("text", ["", "plain", "naïve 日本 🚀", "\ufeffmarked"])
 def test_whole_text_has_no_fault(text: str) -> None:
     """Text of any script passes."""
-    assert fault(text.encode()) is None
-    assert fault_of_text(text) is None
+    assert utf8_fault(text.encode()) is None
+    assert utf8_fault_of_text(text) is None

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from recollect import Draft
 from recollect.search.parse import Phrase, parse
 from recollect.text import layers, normalization, writing_systems
-from recollect.text.normalization import fold, orderly
-from recollect.text.terms import STOP_WORDS, keywords, parts, vocabulary
+from recollect.text.normalization import fold, limit_marks
+from recollect.text.terms import STOP_WORDS, keywords, name_parts, vocabulary
 
 pytestmark = pytest.mark.slow
 
@@ -219,7 +219,7 @@ def test_punctuation_asks_for_nothing(query: str) -> None:
 )
 def test_emoji_are_said_in_words(text: str, said: str) -> None:
     """A model that knows no emoji is given their names; any other text stays as it was typed, width aside."""
-    assert writing_systems.in_words(text) == said
+    assert writing_systems.emoji_as_words(text) == said
 
 
 def test_emoji_beside_words_weigh_nothing() -> None:
@@ -246,22 +246,22 @@ def test_a_book_has_a_bounded_number_of_pairs() -> None:
 
 def test_accented_names_stay_whole() -> None:
     """Accents and capitals of any alphabet cut no word; only a new capital, a digit or another script does."""
-    assert parts("Größe Café élève Ёлка") == []
-    assert parts("getÜbersichtListe") == ["get", "Übersicht", "Liste"]
-    assert parts("ПолучитьИмя2") == ["Получить", "Имя", "2"]
-    assert parts("PostgreSQL数据库") == ["Postgre", "SQL"]
+    assert name_parts("Größe Café élève Ёлка") == []
+    assert name_parts("getÜbersichtListe") == ["get", "Übersicht", "Liste"]
+    assert name_parts("ПолучитьИмя2") == ["Получить", "Имя", "2"]
+    assert name_parts("PostgreSQL数据库") == ["Postgre", "SQL"]
 
 
 def test_certainty_of_pairs() -> None:
     """Pairs that nobody stored and hiragana weigh less than words that somebody surely meant."""
     assert (
-        writing_systems.certainty("database", False)
-        == writing_systems.certainty("数据", True)
-        == writing_systems.certainty("猫", False)
+        writing_systems.word_probability("database", False)
+        == writing_systems.word_probability("数据", True)
+        == writing_systems.word_probability("猫", False)
         == 1
     )
-    assert writing_systems.certainty("据在", False) < 1
-    assert writing_systems.certainty("です", True) < 1
+    assert writing_systems.word_probability("据在", False) < 1
+    assert writing_systems.word_probability("です", True) < 1
 
 
 # What was before: plain ASCII
@@ -288,7 +288,7 @@ def _inner_before(text: str) -> list[str]:
 def test_english_is_what_it_was(text: str) -> None:
     """For ASCII text the terms, the parts, the vocabulary and the keywords are those of a plain reading."""
     assert (parse(text).words, tuple(one.text for one in parse(text).compounds)) == _before(text)
-    assert parts(text) == _inner_before(text)
+    assert name_parts(text) == _inner_before(text)
     every = {*re.findall(r"\w+", text.lower()), *(part.lower() for part in _inner_before(text))}
     assert vocabulary([text]) == {word for word in every if 1 < len(word) <= 64}
     if text.strip():
@@ -312,7 +312,7 @@ def test_english_is_what_it_was(text: str) -> None:
 def test_abstracts_without_spaces_are_short(content: str, line: str) -> None:
     """An abstract is about twenty words and a title at most eighty columns, also where words have no spaces."""
     assert layers.abstract(content) == (line if line.endswith("…") else line.strip() + "…")
-    assert writing_systems.cut(layers.title(content), 80) == layers.title(content)
+    assert writing_systems.cut_to_width(layers.title(content), 80) == layers.title(content)
 
 
 @quick
@@ -320,7 +320,7 @@ def test_abstracts_without_spaces_are_short(content: str, line: str) -> None:
 def test_no_line_tears_a_character(text: str) -> None:
     """Whatever is cut, no accent, skin tone, joiner or half a flag is left alone at the end or the beginning."""
     for columns in (7, 20, 80):
-        kept = writing_systems.cut(text, columns)
+        kept = writing_systems.cut_to_width(text, columns)
         assert len(kept) <= columns
         assert text.startswith(kept)
         rest = text[len(kept) :]
@@ -331,7 +331,7 @@ def test_no_line_tears_a_character(text: str) -> None:
 
 def test_only_marks_that_no_language_has_are_dropped() -> None:
     """A letter keeps thirty marks, and what is no mark is kept however often it stands there."""
-    assert orderly("é" + "\u0301" * 29 + "a\u0301") == "é" + "\u0301" * 29 + "a\u0301"
-    assert orderly("a" + "\u0301" * 40) == "a" + "\u0301" * 30
+    assert limit_marks("é" + "\u0301" * 29 + "a\u0301") == "é" + "\u0301" * 29 + "a\u0301"
+    assert limit_marks("a" + "\u0301" * 40) == "a" + "\u0301" * 30
     for text in ("——" * 40, "…" * 99, "🚀" * 99, "═" * 80):
-        assert orderly(text) == text
+        assert limit_marks(text) == text

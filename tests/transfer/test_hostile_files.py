@@ -13,7 +13,7 @@ import pytest
 
 from recollect.domain.transfer import ImportFormat
 from recollect.errors import InvalidInput
-from recollect.transfer.formats import HEAD, detect, read_file, recognised
+from recollect.transfer.formats import HEAD, detect, read_file, recognise_file
 from recollect.transfer.reading import LONGEST_LINE, labels, time_of
 
 GOOD = json.dumps({"category": "events", "abstract": "a", "overview": "b", "content": "It rained."}).encode()
@@ -105,14 +105,14 @@ def test_a_file_of_no_known_format_is_refused(tmp_path: Path, content: bytes) ->
     path = tmp_path / "x.txt"
     path.write_bytes(content)
     with pytest.raises(InvalidInput, match=r"x\.txt has an unrecognised format; name it with `--format`"):
-        recognised(path, None)
+        recognise_file(path, None)
 
 
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     """A missing file and a folder are input that is not valid, in a sentence."""
     for path in (tmp_path / "none.md", tmp_path):
         with pytest.raises(InvalidInput, match="cannot be read"):
-            recognised(path, ImportFormat.MARKDOWN)
+            recognise_file(path, ImportFormat.MARKDOWN)
         with pytest.raises(InvalidInput, match="cannot be read"):
             list(read_file(path, "x", ImportFormat.MARKDOWN))
 
@@ -129,7 +129,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path, kind: str) -> None:
         else:
             listener.bind(os.path.relpath(path))
         with pytest.raises(InvalidInput, match=r"x\.md cannot be read"):
-            recognised(path, None)
+            recognise_file(path, None)
 
 
 @pytest.mark.parametrize("name", ["a.md", "a.json"])
@@ -138,7 +138,7 @@ def test_a_file_without_measure_is_refused(tmp_path: Path, name: str, monkeypatc
     monkeypatch.setattr("recollect.transfer.reading.LARGEST_FILE", 99)
     path = tmp_path / name
     path.write_text('[{"memory": "It rained."}]', encoding="utf-8")
-    format = recognised(path, None).format
+    format = recognise_file(path, None).format
     assert len(list(read_file(path, name, format))) > 0
     path.write_text(path.read_text(encoding="utf-8") + " " * 99, encoding="utf-8")
     with pytest.raises(InvalidInput, match=f"{name} cannot be imported.*It is larger than"):
@@ -150,7 +150,7 @@ def test_a_newer_export_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.jsonl"
     path.write_text('{"format":"recollect","version":99}\n')
     with pytest.raises(InvalidInput, match="It is of version 99"):
-        list(read_file(path, "x", recognised(path, None).format))
+        list(read_file(path, "x", recognise_file(path, None).format))
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from pattern_attacks import at_most
 from recollect.repository_files import LARGEST
-from recollect.transfer.ignore_files import NAME, Rules, ignores, rules_in
+from recollect.transfer.ignore_files import NAME, Rules, ignore_rules, ignores
 
 LINES = (
     "a*b\n*.md\n!k*p.md\n/docs/*.md\nd?/\n**/deep/**\nx/**/y\nx/**\n!x/a.md\n",
@@ -80,7 +80,7 @@ def kept(folder: Path) -> set[str]:
     """Return the files of a folder that are not left out."""
 
     def inside(here: Path, above: tuple[Rules, ...]) -> Iterator[str]:
-        if own := rules_in(here):
+        if own := ignore_rules(here):
             above = (*above, own)
         for one in here.iterdir():
             if one.name in (".git", NAME) or ignores(above, one, is_folder=one.is_dir()):
@@ -137,7 +137,7 @@ def test_no_line_takes_long(tmp_path: Path, lines: str) -> None:
     """Names of sixty letters and more are looked at within a second of processor time, whatever the lines are."""
     (tmp_path / NAME).write_text(HOSTILE[lines](), encoding="utf-8")
     with at_most(1.0):
-        above = (rules_in(tmp_path),)
+        above = (ignore_rules(tmp_path),)
         for name in ("a" * 60, "a" * 250 + ".md", "/".join("a" * 60)):
             found = ignores(tuple(filter(None, above)), tmp_path / name, is_folder=False)
             assert found in (True, False)
@@ -146,7 +146,7 @@ def test_no_line_takes_long(tmp_path: Path, lines: str) -> None:
 def test_a_file_that_is_too_large_leaves_all_out(tmp_path: Path) -> None:
     """Nothing is taken that a line beyond the limit may have left out."""
     (tmp_path / NAME).write_text("# x\n" * LARGEST, encoding="utf-8")
-    found = rules_in(tmp_path)
+    found = ignore_rules(tmp_path)
     assert found is not None
     assert ignores((found,), tmp_path / "a.md", is_folder=False)
 
@@ -155,4 +155,4 @@ def test_a_link_has_no_rules(tmp_path: Path) -> None:
     """What a link leads to may lie anywhere, and git does not follow it either."""
     (tmp_path / "elsewhere").write_text("*\n", encoding="utf-8")
     (tmp_path / NAME).symlink_to(tmp_path / "elsewhere")
-    assert rules_in(tmp_path) is None
+    assert ignore_rules(tmp_path) is None

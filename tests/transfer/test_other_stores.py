@@ -12,7 +12,7 @@ import pytest
 
 from recollect.domain.transfer import FactRecord, ImportFormat, ImportItem, MemoryRecord
 from recollect.errors import InvalidInput
-from recollect.transfer.formats import read_file, recognised
+from recollect.transfer.formats import read_file, recognise_file
 from recollect.transfer.import_paths import find_files
 
 CLAUDE_MEM = """
@@ -52,7 +52,7 @@ def made(path: Path, schema: str) -> Path:
 
 def read(path: Path) -> list[Any]:
     """Return what a file holds, read as what it is recognised as."""
-    return [thing for thing, _ in read_file(path, path.name, recognised(path, None).format)]
+    return [thing for thing, _ in read_file(path, path.name, recognise_file(path, None).format)]
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def claude_mem(tmp_path: Path) -> Path:
 
 def test_the_store_of_claude_mem_arrives(claude_mem: Path) -> None:
     """Observations keep type, headings, facts, concepts, files, session and day; a summary keeps its parts."""
-    assert recognised(claude_mem, None).format is ImportFormat.CLAUDE_MEM
+    assert recognise_file(claude_mem, None).format is ImportFormat.CLAUDE_MEM
     first, second, summary = (MemoryRecord(**one.fields) for one in read(claude_mem))
     assert (first.content, first.type, first.title, first.subtitle) == (
         "It was Java 8.\n- a fact",
@@ -104,7 +104,7 @@ def test_a_damaged_store_is_refused_and_another_database_is_none(tmp_path: Path,
     """A database of somebody else is of no known format; one with bad pages ends in a sentence, not in a traceback."""
     other = made(tmp_path / "other.db", "CREATE TABLE t (a); CREATE VIEW observations AS SELECT 1;")
     with pytest.raises(InvalidInput, match="unrecognised format"):
-        recognised(other, None)
+        recognise_file(other, None)
     with closing(sqlite3.connect(claude_mem)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     data = bytearray(claude_mem.read_bytes())
@@ -126,7 +126,7 @@ def test_nothing_is_written_beside_another_programs_store(claude_mem: Path) -> N
 def test_a_table_of_memories_arrives_with_its_facts(tmp_path: Path) -> None:
     """A database with a table `memories` is read by the names of its columns, and so is its table `facts`."""
     path = made(tmp_path / "memory.db", ROWS)
-    assert recognised(path, None).format is ImportFormat.MEMORIES_DB
+    assert recognise_file(path, None).format is ImportFormat.MEMORIES_DB
     memory, fact = read(path)
     record, told = MemoryRecord(**memory.fields), FactRecord(**fact.fields)
     assert (record.content, record.key, record.category) == ("We use Redis.", "memories:a1", "storage")

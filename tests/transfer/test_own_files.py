@@ -13,7 +13,7 @@ from file_transfer import import_paths
 from recollect import App
 from recollect.domain.origin import SaidBy
 from recollect.errors import InvalidInput, NotFound
-from recollect.transfer.instructions import of_project, speaker_of
+from recollect.transfer.instructions import instruction_files, speaker_of
 from run_operations import do
 
 NOTES = {f"notes/n{number:02}.md": f"# Note {number}\nThe gate {number} opens at dawn.\n" for number in range(10)}
@@ -156,7 +156,7 @@ def test_own_files_vouch_for_nobody_else(app: App, folder: Path, name: str) -> N
 def test_instructions_of_a_project_are_those_of_its_root(folder: Path) -> None:
     """Exact names at the root of the project, and the rules beside them; no page of such a name, nothing deeper."""
     write(folder, dict.fromkeys([*AT_THE_ROOT, *ELSEWHERE], "Be brief.\n"))
-    assert sorted(str(one.relative_to(folder)) for one in of_project(folder)) == AT_THE_ROOT
+    assert sorted(str(one.relative_to(folder)) for one in instruction_files(folder)) == AT_THE_ROOT
 
 
 @pytest.mark.parametrize("name", AT_THE_ROOT)
@@ -191,7 +191,7 @@ def test_a_link_brings_nothing_into_a_project(folder: Path, tmp_path: Path, link
     """What a repository links to elsewhere is no instruction file of it."""
     write(tmp_path / "away", {"diary.md": "Mine.\n", "rules/diary.md": "Mine.\n"})
     LINKS[link](folder, tmp_path / "away")
-    assert list(of_project(folder)) == []
+    assert list(instruction_files(folder)) == []
     linked = next(
         one for one in (folder / "CLAUDE.md", folder / "AGENTS.md", folder / ".claude/rules/diary.md") if one.exists()
     )

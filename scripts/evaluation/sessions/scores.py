@@ -16,7 +16,7 @@ import numpy as np
 
 from evaluation.sessions.players import Injected, Played, Stored
 from evaluation.sessions.sets import PLANTED, Ask, Event, Place, SessionSet
-from recollect.engines.chunks import spans_of
+from recollect.engines.chunks import chunk_spans
 from recollect.engines.embedder import Embedder
 
 NEAR: Final = 2
@@ -59,7 +59,7 @@ class SaysTheSame:
 
     def _rows(self, text: str) -> Any:
         if text not in self._read:
-            pieces = [text[start:end] for start, end in spans_of(self._embedder, text)]
+            pieces = [text[start:end] for start, end in chunk_spans(self._embedder, text)]
             self._read[text] = np.vstack([one.vector for one in self._embedder.read(pieces)])
         return self._read[text]
 

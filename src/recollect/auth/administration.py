@@ -49,7 +49,7 @@ from recollect.gate import clear
 if TYPE_CHECKING:
     from recollect.store.sql.accounts import AccountWriting
 
-_OF_ALL: Final = "the deployment"
+_DEPLOYMENT: Final = "the deployment"
 
 
 def add_user(app: App, request: AddUser, principal: Principal) -> IssuedToken:
@@ -259,7 +259,7 @@ HANDLERS: Final[dict[str, Callable[[App, Any, Principal], Any]]] = {
 
 
 def administer(app: App, name: str, fields: dict[str, Any], principal: Principal) -> Any:
-    """Check the fields, let the gate see them, and run an operation of administration; the one way to any of them."""
+    """Check the fields, pass them through the gate, and run an operation of administration: the only way to run it."""
     if principal.invitation and name != accept_invitation.__name__:
         raise Forbidden("An invitation opens nothing else: `recollect token accept` makes a token of it.")
     operation = ADMIN_BY_NAME.get(name)
@@ -275,7 +275,7 @@ def administer(app: App, name: str, fields: dict[str, Any], principal: Principal
 
 
 def initialize(app: App, user: str, actor: str) -> IssuedToken:
-    """Make the first admin of a deployment and return their token; raise `Forbidden` where there is an admin."""
+    """Create the first admin of a deployment and return their token; raise `Forbidden` if an admin exists already."""
     request = clear(AddUser(user=user, admin=True), OnSecret.BLOCK).value
     with app.accounts.changing(actor) as writing:
         if writing.admins():
@@ -286,18 +286,20 @@ def initialize(app: App, user: str, actor: str) -> IssuedToken:
         return _issue_token(app, writing, request.user, AddToken(label="first admin"))
 
 
-def operator(user: str) -> Principal:
-    """Return the principal of whoever sits at the machine that holds the store; `user` is their name there."""
+def operator_principal(user: str) -> Principal:
+    """Return the principal of the person at the machine that holds the store; `user` is their name there."""
     return Principal(user=user, admin=True, operator=True)
 
 
 def _require_admin(principal: Principal, team: str = "") -> None:
+    """Raise `Forbidden` unless the principal administers the team, or the deployment where no team is named."""
     if not principal.administers(team):
-        of = f"the team `{team}`" if team else _OF_ALL
+        of = f"the team `{team}`" if team else _DEPLOYMENT
         raise Forbidden(f"You do not administer {of}.")
 
 
 def _require_user(writing: AccountWriting, name: str) -> Any:
+    """Return the user of this name; raise `NotFound` without one."""
     user = writing.user(name)
     if user is None:
         raise NotFound(f"There is no user `{name}`.")
@@ -310,13 +312,14 @@ def _require_team(writing: AccountWriting, name: str | None) -> None:
 
 
 def _require_project(writing: AccountWriting, team: str, project: str) -> None:
+    """Raise `NotFound` unless the team has a registered project of this name."""
     _require_team(writing, team)
     if writing.project(team, project) is None:
         raise NotFound(f"There is no registered project `{project}` in the team `{team}`: add it first.")
 
 
 def _visible_teams(principal: Principal, team: str | None) -> tuple[str, ...] | None:
-    """Return the teams that are shown to a principal, None for all; raise `Forbidden` for one that is not."""
+    """Return the teams that a principal may see, None for all; raise `Forbidden` for a team that they may not see."""
     if team is None:
         return None if principal.administers() else principal.known_teams
     if team not in principal.known_teams and not principal.administers():
@@ -325,6 +328,7 @@ def _visible_teams(principal: Principal, team: str | None) -> tuple[str, ...] | 
 
 
 def _issue_invitation(app: App, writing: AccountWriting, user: str) -> IssuedToken:
+    """Store a new invitation of a user, and return it with its secret."""
     made, now = new_token(), app.clock()
     expires = now + timedelta(days=INVITATION_DAYS)
     message = f"{user} accepts this invitation within {INVITATION_DAYS} days: `recollect token accept`."
@@ -332,6 +336,7 @@ def _issue_invitation(app: App, writing: AccountWriting, user: str) -> IssuedTok
 
 
 def _issue_token(app: App, writing: AccountWriting, user: str, asked: AddToken) -> IssuedToken:
+    """Store a new token of a user, with the label, role and lifetime of the request; return it with its secret."""
     made, now = new_token(), app.clock()
     expires: datetime | None = now + timedelta(days=asked.days) if asked.days else None
     message = "Keep this token now: it is shown this once, and stored nowhere."

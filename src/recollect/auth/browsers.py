@@ -15,12 +15,12 @@ LIFE = timedelta(hours=12)
 
 
 def sign_in(app: App, bearer: str) -> str:
-    """Return a token for a browser in place of a person's; it ends with that one, and may do no more.
+    """Return a token for a browser in place of a person's token; it ends with that token, and may do no more.
 
-    Any replica knows it. Raises `Unauthorized` for a token that is not valid, `Forbidden` for one that was made so.
+    Any replica knows it. Raises `Unauthorized` for an invalid token, `Forbidden` for a browser's token.
     """
     who = authenticate(app, bearer)
-    if who.invitation or is_signed(bearer) or of_browser(app, bearer):
+    if who.invitation or is_signed(bearer) or is_browser_token(app, bearer):
         raise Forbidden("Sign in with a token of yours: an invitation or the token of a browser opens no page.")
     with app.accounts.changing(who.user) as writing:
         own = writing.token(who.token)
@@ -33,7 +33,7 @@ def sign_in(app: App, bearer: str) -> str:
     return made.text
 
 
-def of_browser(app: App, token: str) -> bool:
-    """Say whether a token was made for a browser."""
+def is_browser_token(app: App, token: str) -> bool:
+    """Return whether a token was made for a browser."""
     found = app.accounts.access(hashed(token)) if has_form(token) else None
     return found is not None and found.token.label.startswith(OF_BROWSER)

@@ -32,45 +32,45 @@ class Principal:
     private: frozenset[tuple[str, str]] = frozenset()
 
     def caller(self, team: str = "", project: str = "", zone: str = "") -> Caller:
-        """Return the caller that this principal is in a team and a project, which narrow what they see, and in a zone.
+        """Return this principal as the caller in a team and a project, which limit what they see, and in a time zone.
 
-        Without a team it is their only one; without a project, or a team for it, none is seen. Raises `Forbidden` for
-        a team or project in which they have no role, whether it exists or not, and `InvalidInput` for a project whose
-        team is not told by having only one.
+        Without a team it is their only team; without a project, or a team for it, no project is seen. Raises
+        `Forbidden` for a team or project in which they have no role, whether it exists or not, and `InvalidInput` for a
+        project without a team where they have several.
         """
         if self.invitation or self.operator:
             raise Forbidden("An invitation opens no memories: `recollect token accept` makes a token of it.")
-        team = self._team(team, project)
+        team = self._chosen_team(team, project)
         rights = {Scope.PERSONAL: Role.WRITER, Scope.TEAM: self.teams.get(team)}
         if project and team:
-            rights[Scope.PROJECT] = self._in_project(team, project)
+            rights[Scope.PROJECT] = self._require_role(team, project)
         reads = tuple(scope for scope in Scope if rights.get(scope) is not None)
-        writes = tuple(scope for scope in reads if self._may(rights[scope], Role.WRITER))
+        writes = tuple(scope for scope in reads if self._covers(rights[scope], Role.WRITER))
         return Caller(
             user=self.user,
             team=team or _NOWHERE,
             project=project or _NOWHERE,
             reads=reads,
             writes=writes,
-            elsewhere=self._elsewhere(team),
+            elsewhere=self._other_projects(team),
             zone=zone or "UTC",
         )
 
-    def _elsewhere(self, team: str) -> Elsewhere:
+    def _other_projects(self, team: str) -> Elsewhere:
         """Return this principal's rights in the other projects of a team, limited by the role of the token."""
         named = {project for of, project in (*self.projects, *self.private) if of == team}
         return Elsewhere(
-            role=self._at_most(self.teams.get(team)),
-            named={project: self._at_most(self._role_in(team, project)) for project in sorted(named)},
+            role=self._limited_by_token(self.teams.get(team)),
+            named={project: self._limited_by_token(self._own_role_in(team, project)) for project in sorted(named)},
         )
 
     def administers(self, team: str = "") -> bool:
-        """Say whether this principal may administer a team, or the whole deployment where no team is named."""
+        """Return whether this principal may administer a team, or the whole deployment where no team is named."""
         if self.invitation:
             return False
         if self.operator or (self.admin and self.cap is Role.ADMIN):
             return True
-        return bool(team) and self._may(self.teams.get(team), Role.ADMIN)
+        return bool(team) and self._covers(self.teams.get(team), Role.ADMIN)
 
     @property
     def administered(self) -> tuple[str, ...] | None:
@@ -79,10 +79,11 @@ class Principal:
 
     @property
     def known_teams(self) -> tuple[str, ...]:
-        """Return the teams in which, or in a project of which, this principal has a role."""
+        """Return the teams in which this principal has a role, or a role in a project."""
         return tuple(dict.fromkeys((*self.teams, *(team for team, _ in self.projects))))
 
-    def _team(self, team: str, project: str) -> str:
+    def _chosen_team(self, team: str, project: str) -> str:
+        """Return the named team, or the only team; '' without either. Raises `Forbidden` or `InvalidInput`."""
         known = self.known_teams
         if team:
             if team not in known:
@@ -94,20 +95,21 @@ class Principal:
             raise InvalidInput("team", "Missing team: A request that names a project names its team too")
         return ""
 
-    def _in_project(self, team: str, project: str) -> Role:
-        role = self._role_in(team, project)
+    def _require_role(self, team: str, project: str) -> Role:
+        """Return the role in a project; raise `Forbidden` without one."""
+        role = self._own_role_in(team, project)
         if role is None:
             raise Forbidden(f"You have no role in the project `{project}` of the team `{team}`, or there is none.")
         return role
 
-    def _role_in(self, team: str, project: str) -> Role | None:
-        """Return the role in a project: that of its own, else that in the team unless the project is private."""
+    def _own_role_in(self, team: str, project: str) -> Role | None:
+        """Return the role in a project: the project's own, else that of the team unless the project is private."""
         role = self.projects.get((team, project))
         return self.teams.get(team) if role is None and (team, project) not in self.private else role
 
-    def _at_most(self, role: Role | None) -> Role | None:
-        """Return a role as far as the token goes."""
+    def _limited_by_token(self, role: Role | None) -> Role | None:
+        """Return a role, at most that of the token."""
         return role if role is None or self.cap.covers(role) else self.cap
 
-    def _may(self, role: Role | None, wanted: Role) -> bool:
+    def _covers(self, role: Role | None, wanted: Role) -> bool:
         return role is not None and role.covers(wanted) and self.cap.covers(wanted)

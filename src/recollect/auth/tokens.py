@@ -8,10 +8,10 @@ import secrets
 import string
 from typing import Final, NamedTuple
 
-_FORM: Final = re.compile(r"rec_([A-Za-z0-9]{8})_[A-Za-z0-9_-]{43}")
-_SIGNED: Final = re.compile(r"eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
+_TOKEN_FORM: Final = re.compile(r"rec_([A-Za-z0-9]{8})_[A-Za-z0-9_-]{43}")
+_JWT_FORM: Final = re.compile(r"eyJ[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 _LETTERS: Final = string.ascii_letters + string.digits
-_SECRET: Final = 32  # random bytes: 256 bits
+_SECRET_BYTES: Final = 32  # random bytes: 256 bits
 
 
 class NewToken(NamedTuple):
@@ -23,9 +23,9 @@ class NewToken(NamedTuple):
 
 
 def new_token() -> NewToken:
-    """Make a token: `rec_`, a prefix of 8 characters by which people tell it, and 256 random bits."""
+    """Return a new token: `rec_`, a prefix of 8 characters by which people recognize it, and 256 random bits."""
     prefix = "".join(secrets.choice(_LETTERS) for _ in range(8))
-    text = f"rec_{prefix}_{secrets.token_urlsafe(_SECRET)}"
+    text = f"rec_{prefix}_{secrets.token_urlsafe(_SECRET_BYTES)}"
     return NewToken(text, prefix, hashed(text))
 
 
@@ -35,10 +35,10 @@ def hashed(text: str) -> str:
 
 
 def has_form(text: str) -> bool:
-    """Say whether a text looks like a token of ours."""
-    return _FORM.fullmatch(text) is not None
+    """Return whether a text has the form of a token of Recollect."""
+    return _TOKEN_FORM.fullmatch(text) is not None
 
 
 def is_signed(text: str) -> bool:
-    """Say whether a text looks like a token that an identity provider has signed: a JWT."""
-    return _SIGNED.fullmatch(text) is not None
+    """Return whether a text has the form of a token signed by an identity provider: a JWT."""
+    return _JWT_FORM.fullmatch(text) is not None

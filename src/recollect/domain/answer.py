@@ -48,14 +48,14 @@ class DescribedBy:
         body = handler(core_schema.definitions_schema(whole, []))  # bare it would lose its own description
         if not self._names:
             return body
-        whole = reduced(handler.resolve_ref_schema(body), self._names)
+        whole = reduced_schema(handler.resolve_ref_schema(body), self._names)
         required = [name for name in whole["required"] if name not in self._optional]
         required += [name for name in self._added if name not in self._optional]
         return whole | {"properties": whole["properties"] | self._added, "required": required}
 
 
-def reduced(body: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
-    """Return the JSON schema of an object with some of its properties."""
+def reduced_schema(body: dict[str, Any], names: Collection[str]) -> dict[str, Any]:
+    """Return the JSON schema of an object with only the named properties."""
     properties = {name: schema for name, schema in body["properties"].items() if name in names}
     return body | {"properties": properties, "required": [name for name in body.get("required", ()) if name in names]}
 
@@ -97,7 +97,9 @@ class Answer:
             kind = get_type_hints(cls.public, include_extras=True)["return"]
             return DescribedBy(kind).__get_pydantic_json_schema__(schema, handler)
         body = handler.resolve_ref_schema(handler({name: schema[name] for name in schema if name != "serialization"}))
-        body.update(reduced(body, body["properties"].keys() - cls.internal))  # in place, since others refer to it
+        body.update(
+            reduced_schema(body, body["properties"].keys() - cls.internal)
+        )  # in place, since others refer to it
         return body
 
 
@@ -110,7 +112,7 @@ class Failure(Answer):
 
 
 def without_checks(declared: type[BaseModel]) -> Callable[[type[M]], type[M]]:
-    """Let an answer take the fields of `declared` as they are: they were checked when they were written."""
+    """Return a decorator by which an answer takes the fields of `declared` unchecked: they were checked before."""
     kinds = get_type_hints(declared)  # without what stands beside the types
 
     def relaxed(answer: type[M]) -> type[M]:

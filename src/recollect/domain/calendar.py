@@ -27,12 +27,12 @@ class Range(NamedTuple):
 
 
 def zone_named(name: str) -> tzinfo:
-    """Return a time zone by its IANA name, such as `Europe/Berlin`; without a name that of this machine.
+    """Return a time zone by its IANA name, such as `Europe/Berlin`; for '' the zone of this machine.
 
     Raises `ValueError` for a name that no zone has.
     """
     if not name:
-        return _of_machine()
+        return _zone_of_machine()
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -40,7 +40,7 @@ def zone_named(name: str) -> tzinfo:
 
 
 def machine_zone() -> str:
-    """Return the name of this machine's zone, an empty text where it has no name that others know."""
+    """Return the IANA name of this machine's time zone, '' where it has none."""
     try:
         return str(ZoneInfo(process.time_zone()))
     except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -49,7 +49,7 @@ def machine_zone() -> str:
 
 @contextmanager
 def in_zone(zone: tzinfo) -> Iterator[None]:
-    """Let days and times without a zone be those of `zone` in what runs here."""
+    """Read days and times without a zone as those of `zone` inside the block."""
     token = _zone.set(zone)
     try:
         yield
@@ -63,19 +63,22 @@ def local_zone() -> tzinfo:
 
 
 def instant(clock: datetime) -> datetime:
-    """Return an instant in UTC; a time without a zone is local time. Raises `OverflowError` far away."""
+    """Return a time in UTC; a time without a zone is local time.
+
+    Raises `OverflowError` for a time outside the calendar.
+    """
     return (clock if clock.tzinfo else clock.replace(tzinfo=local_zone())).astimezone(UTC)
 
 
 def days(first: date, count: int = 1) -> Range:
-    """Return days in a row as instants, from the first midnight to the last instant before another one."""
+    """Return `count` days in a row as a range, from the first midnight to the last instant before the next midnight."""
     begins = datetime.combine(first, time())
     following = instant(begins + timedelta(days=count))
     return Range(instant(begins), following - timedelta(microseconds=1))
 
 
-def _of_machine() -> tzinfo:
-    """Return the zone of this machine: by its name or its file, else the offset that it has now."""
+def _zone_of_machine() -> tzinfo:
+    """Return the zone of this machine: by its name or its file, else its present offset."""
     try:
         if name := process.time_zone():
             return ZoneInfo(name)

@@ -85,7 +85,7 @@ class CompactRecalled(Answer):
 
     def _compact(self, hit: Hit) -> _CompactHit:
         memory = hit.memory
-        body: dict[str, Any] = {"id": str(memory.id), "content": quoted(hit), "similarity": round(hit.match, 2)}
+        body: dict[str, Any] = {"id": str(memory.id), "content": quoted_text(hit), "similarity": round(hit.match, 2)}
         if hit.layer is not Layer.CONTENT:
             body["part"] = f"{len(hit.text)} of {len(memory.content)} characters"
         if self.bare:
@@ -102,15 +102,15 @@ class CompactRecalled(Answer):
         return body | ({"author": memory.author} if memory.author != self.user else {})
 
 
-def quoted(hit: Hit) -> str:
-    """Return the text of a hit, with an ellipsis wherever the memory goes on."""
+def quoted_text(hit: Hit) -> str:
+    """Return the text of a hit, with an ellipsis at each end where the memory goes on."""
     text, whole = hit.text, hit.memory.content
     before, after = "" if whole.startswith(text) else "… ", "" if whole.endswith(text) else " …"
     return f"{before}{text}{after}" if hit.layer is not Layer.CONTENT else text
 
 
 def found_by(hit: Hit) -> str:
-    """Return in a word how a memory was found."""
+    """Return a word that says how a memory was found."""
     ways: Sequence[str] = hit.why["found_by"]
     if "words" in ways:
         return "both" if "meaning" in ways else "words"

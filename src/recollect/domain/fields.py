@@ -45,7 +45,7 @@ NO_MEMORY: Final = "none"
 
 _UNFIT: Final = "unfit"
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
-_LINE_BREAK: Final = re.compile(
+_LINE_BREAKS: Final = re.compile(
     r"(?<!\s)[^\S\n\r\v\f\x1c-\x1e\x85\u2028\u2029]*+[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]\s*"
 )
 
@@ -73,7 +73,7 @@ def refuse_unstorable(text: str) -> str:
 
 
 def blank_to_none(value: object) -> object:
-    """Take an empty text for nothing at all."""
+    """Return None for a blank text, any other value unchanged."""
     return None if isinstance(value, str) and not value.strip() else value
 
 
@@ -82,7 +82,7 @@ def _none_to_blank(value: object) -> object:
 
 
 def singular(value: object) -> object:
-    """Accept `preferences`, `entities` and other plurals of a fact type, in any case."""
+    """Return the fact type for `preferences`, `entities` and other plurals, in any letter case."""
     if not isinstance(value, str):
         return value
     word = value.strip().lower()
@@ -93,7 +93,7 @@ def singular(value: object) -> object:
 
 
 def lower(value: object) -> object:
-    """Take a name of a closed set in any letter case."""
+    """Return a name of a closed set in lower case."""
     return value.strip().lower() if isinstance(value, str) else value
 
 
@@ -119,7 +119,7 @@ def _to_utc(value: datetime) -> datetime:
 
 
 def _end_of_day(value: object) -> object:
-    """Take a day that is named without a time for all of it."""
+    """Return the last instant of a day that is named without a time."""
     try:
         if isinstance(value, str) and _DAY.fullmatch(value.strip()):
             value = date.fromisoformat(value.strip())
@@ -137,12 +137,12 @@ def check_zone(name: str) -> str:
 
 
 def id_as_text(value: object) -> object:
-    """Take an id as a number, as answers hold it."""
+    """Return an id as text; answers hold it as a number."""
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
 def _parse_json_list(value: object) -> object:
-    """Read a list that came as its JSON text."""
+    """Return the list in a JSON text, any other value unchanged."""
     if isinstance(value, str) and value.lstrip().startswith("["):
         try:
             return json.loads(value)
@@ -152,7 +152,7 @@ def _parse_json_list(value: object) -> object:
 
 
 def _split_commas(value: object) -> object:
-    """Take one text for a list of what stands between its commas."""
+    """Return a text as a list of its parts between commas, any other value unchanged."""
     return [part for part in map(str.strip, value.split(",")) if part] if isinstance(value, str) else value
 
 
@@ -161,12 +161,12 @@ def _wrap_text(value: object) -> object:
 
 
 def _join_lines(value: object) -> object:
-    """Put a space where a line ends: names and headings have one line."""
-    return _LINE_BREAK.sub(" ", value) if isinstance(value, str) else value
+    """Return a text with a space in place of each line break: names and headings have a single line."""
+    return _LINE_BREAKS.sub(" ", value) if isinstance(value, str) else value
 
 
 def _normalize_path(text: str | None) -> str | None:
-    """Write a path as paths are compared: `/` between folders, no `./` before it and no `/` behind it."""
+    """Return a path in its form for comparison: `/` between folders, no `./` before it, no `/` after it."""
     if text is None:
         return None
     path = str(PurePosixPath(text.replace("\\", "/")))
@@ -191,7 +191,7 @@ def _refuse_blank(text: str) -> str:
 
 
 def one_of(choices: Iterable[StrEnum]) -> str:
-    """Say which values are allowed: "Must be `a`, `b`, or `c`"."""
+    """Return a sentence with the allowed values: "Must be `a`, `b`, or `c`"."""
     names = [f"`{choice}`" for choice in choices]
     return f"Must be {', '.join(names[:-1])}{',' * (len(names) > 2)} or {names[-1]}"
 
@@ -263,7 +263,7 @@ Files = Annotated[Names, BeforeValidator(_wrap_text), BeforeValidator(_parse_jso
 When = Annotated[
     tuple[Annotated[str, StringConstraints(strip_whitespace=True, strict=True), Storable], ...],
     Field(max_length=200),
-    AfterValidator(moments.tidy),
+    AfterValidator(moments.tidy_moments),
     BeforeValidator(_wrap_text),
     BeforeValidator(_parse_json_list),
     Allowed("Must be a list of moments, such as `run git push --force`, `edit db/migrations` or `fail ECONNREFUSED`"),
@@ -312,8 +312,8 @@ def explain(error: ValidationError, fields: Mapping[str, FieldInfo]) -> InvalidI
     return InvalidInput(name, f"Invalid {name}: {allowed}")
 
 
-def _allowed(kind: Any) -> str | None:
-    """Return the accepted values of a field as text: those in its annotation, or the names of a closed set."""
+def _allowed_values(kind: Any) -> str | None:
+    """Return the accepted values of a field as text, from its annotation or the names of a closed set; else None."""
     if isinstance(kind, Allowed):
         return kind.sentence
     if isinstance(kind, type) and issubclass(kind, StrEnum):
@@ -322,7 +322,7 @@ def _allowed(kind: Any) -> str | None:
 
 
 def _first_allowed(kinds: Iterable[Any]) -> str | None:
-    return next(filter(None, map(_allowed, kinds)), None)
+    return next(filter(None, map(_allowed_values, kinds)), None)
 
 
 class Request(BaseModel):

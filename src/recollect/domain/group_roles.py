@@ -18,7 +18,7 @@ GroupRoles = Mapping[str, Mapping[str, Role]]
 
 
 def read(text: str) -> dict[str, dict[str, Role]]:
-    """Return the roles by group that a setting holds; raise `ValueError` for another form."""
+    """Return the roles by team and group in a setting's JSON; raise `ValueError` for another form."""
     try:
         return _form().validate_json(text) if text else {}
     except ValidationError:

@@ -100,15 +100,15 @@ class LifecycleSettings(BaseModel):
         return frozenset(part.strip().lower() for part in self.modules_off.split(",") if part.strip())
 
 
-def _storable(value: Any, depth: int = 0) -> Any:
-    """Return JSON without what no database holds: lone surrogates, infinity, what nests too deep; a NUL is a space."""
+def _storable_json(value: Any, depth: int = 0) -> Any:
+    """Return JSON without what databases refuse: lone surrogates, infinity, deep nesting; a NUL becomes a space."""
     match value:
         case str():
             return value.replace("\0", " ").encode("utf-8", "replace").decode()
         case dict() if depth < _DEEPEST:
-            return {_storable(name): _storable(element, depth + 1) for name, element in value.items()}
+            return {_storable_json(name): _storable_json(element, depth + 1) for name, element in value.items()}
         case list() if depth < _DEEPEST:
-            return [_storable(element, depth + 1) for element in value]
+            return [_storable_json(element, depth + 1) for element in value]
         case dict() | list():
             return None
         case float() if not isfinite(value):
@@ -156,7 +156,7 @@ class SubmitPrompt(SessionEvent):
 
 _ToolInput = Annotated[
     dict[str, Any],
-    AfterValidator(lambda value: _storable(value)),
+    AfterValidator(lambda value: _storable_json(value)),
     Field(default_factory=dict, description="What the tool was given"),
 ]
 

@@ -106,19 +106,19 @@ class Led(NamedTuple):
     updated_at: datetime
 
 
-def tidy(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return moments as they are stored, each once; raise `ValueError` for what is none, or for more than 8."""
-    found = tuple(dict.fromkeys(line for text in texts if (line := _tidy(text))))
+def tidy_moments(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return moments as they are stored, each once; raise `ValueError` for an invalid moment, or for more than 8."""
+    found = tuple(dict.fromkeys(line for text in texts if (line := _tidy_moment(text))))
     if len(found) > MOST:
         raise ValueError(f"must have at most {MOST} moments, not {len(found)}")
-    if found and all(read(text).kind is Kind.DONE for text in found):
+    if found and all(parse_moment(text).kind is Kind.DONE for text in found):
         raise ValueError("must have another moment beside `done`, which only says from when it is not shown any more")
     return found
 
 
 @lru_cache(maxsize=16_384)
-def read(text: str) -> Moment:
-    """Return a moment that is written as a line; raise `ValueError` that says what is wrong and what is allowed."""
+def parse_moment(text: str) -> Moment:
+    """Return the moment in a line of text; raise `ValueError` with the fault and the allowed forms."""
     shown = f"`{text if len(text) <= _SHOWN else text[: _SHOWN - 1] + '…'}`"
     if len(text) > LONGEST:
         raise ValueError(f"{shown} has {len(text)} characters; a moment has at most {LONGEST}")
@@ -138,7 +138,7 @@ def read(text: str) -> Moment:
     return Moment(Kind(first), words, without)
 
 
-def _tidy(text: str) -> str:
+def _tidy_moment(text: str) -> str:
     """Return a moment with single spaces; without a kind it is a command that is about to run."""
     first, _, rest = " ".join(text.split()).partition(" ")
     if not first or first.lower() in set(Kind):
@@ -147,7 +147,7 @@ def _tidy(text: str) -> str:
 
 
 def _whole_pieces(word: str) -> Iterator[str]:
-    """Yield those parts of a word that stand whole in an action wherever it does: `*` may lengthen its neighbours.
+    """Yield the parts of a word that stand whole in every action that has the word; `*` may lengthen the others.
 
     A word without two letters or digits would match too much.
     """
@@ -162,7 +162,7 @@ def _contains_word(word: str, action: str) -> bool:
     if "*" not in word:
         return any(
             _word_begins_at(word, action, at) and _word_ends_at(word, action, at + len(word))
-            for at in _occurrences_of(word, action)
+            for at in _offsets_of(word, action)
         )
     pieces = word.split("*")
     longest = max(pieces, key=len)
@@ -176,7 +176,7 @@ def _holds_pieces(pieces: list[str], run: str) -> bool:
     first, *middle, last = pieces
     at = 0
     if first:
-        begin = next((place for place in _occurrences_of(first, run) if _word_begins_at(first, run, place)), -1)
+        begin = next((place for place in _offsets_of(first, run) if _word_begins_at(first, run, place)), -1)
         if begin < 0:
             return False
         at = begin + len(first)
@@ -188,16 +188,18 @@ def _holds_pieces(pieces: list[str], run: str) -> bool:
     if not last:
         return True
     option = pieces[0].startswith("-")
-    return any(_word_ends_at(last, run, place + len(last), option=option) for place in _occurrences_of(last, run, at))
+    return any(_word_ends_at(last, run, place + len(last), option=option) for place in _offsets_of(last, run, at))
 
 
-def _occurrences_of(piece: str, text: str, at: int = 0) -> Iterator[int]:
+def _offsets_of(piece: str, text: str, at: int = 0) -> Iterator[int]:
+    """Yield each offset of a piece in a text, overlapping ones too."""
     while (at := text.find(piece, at)) >= 0:
         yield at
         at += 1
 
 
 def _word_begins_at(word: str, text: str, at: int) -> bool:
+    """Return whether a word could begin at an offset: no letter, digit or hyphen joins it to the text before it."""
     before = text[at - 1] if at else " "
     if word[0] == "-":
         return not (_is_word_character(before) or before == "-")
@@ -205,6 +207,7 @@ def _word_begins_at(word: str, text: str, at: int) -> bool:
 
 
 def _word_ends_at(word: str, text: str, end: int, *, option: bool | None = None) -> bool:
+    """Return whether a word could end at an offset; with `option` a hyphen after it joins it to the text."""
     after = text[end : end + 1] or " "
     if after == "-" and (word[0] == "-" if option is None else option):
         return False

@@ -21,9 +21,9 @@ from recollect.domain.enums import OF_SESSION, RULES, FactType, ObservationType,
 _HOST: Final = re.compile(r"https?://(?:[^/@\s]{0,200}@)?([^/:?#\s]+)", re.IGNORECASE)
 
 _LINE: Final = re.compile(r"(?:, line |:)\d+$")  # of a file
-_THEN: Final = ", then "
-_MOST_PLACES: Final = 2_000  # characters of all of them
-_NAMED: Final = 3  # of several places
+_NEXT_ADDRESS: Final = ", then "
+_MAX_PLACES: Final = 2_000  # characters of all of them
+_MAX_NAMED: Final = 3  # of several places
 
 APPROVED: Final = "approved"
 """The review of what a person decided to trust."""
@@ -139,7 +139,7 @@ class Origin(BaseModel):
 
         What was concluded from several is a source of its own.
         """
-        return f"{self.said_by}:{_THEN.join(dict.fromkeys(map(self._named, places_of(self.came_from))))}"
+        return f"{self.said_by}:{_NEXT_ADDRESS.join(dict.fromkeys(map(self._named, places_of(self.came_from))))}"
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -152,26 +152,26 @@ class Origin(BaseModel):
     @property
     def words(self) -> str:
         """Return the origin as a sentence names it, such as `a web page: https://example.com/a`."""
-        return in_words(self.said_by, self.came_from)
+        return origin_words(self.said_by, self.came_from)
 
 
 def authority(said_by: SaidBy) -> Authority:
-    """Return the authority of a memory of this speaker: how far it may be shown unasked."""
+    """Return the trust level of words of this speaker; it decides whether a memory is shown unasked."""
     return AUTHORITY.get(said_by, Authority.OUTSIDE)
 
 
-def in_words(said_by: SaidBy, came_from: str | None) -> str:
-    """Return an origin in plain words; of many addresses the first three, and how many more there are."""
+def origin_words(said_by: SaidBy, came_from: str | None) -> str:
+    """Return an origin in plain words; of more than three addresses it names three and counts the others."""
     if not came_from:
         return _WORDS[said_by]
     places = places_of(came_from)
-    more = f" and {len(places) - _NAMED} more" if len(places) > _NAMED else ""
-    return f"{_WORDS[said_by]}: {_THEN.join(places[:_NAMED])}{more}"
+    more = f" and {len(places) - _MAX_NAMED} more" if len(places) > _MAX_NAMED else ""
+    return f"{_WORDS[said_by]}: {_NEXT_ADDRESS.join(places[:_MAX_NAMED])}{more}"
 
 
 def places_of(came_from: str) -> list[str]:
-    """Return each of the addresses that something came from."""
-    return came_from.split(_THEN)
+    """Return each address in `came_from`."""
+    return came_from.split(_NEXT_ADDRESS)
 
 
 def host_of(place: str) -> str:
@@ -180,28 +180,28 @@ def host_of(place: str) -> str:
     return host[1] if host else place
 
 
-def read_also(came_from: str, place: str) -> str:
-    """Return the addresses of what was read, with those of what was read after that.
+def with_address(came_from: str, place: str) -> str:
+    """Return the addresses in `came_from` followed by those of a further text.
 
-    Of what is too long in all (2,000 characters) the first addresses become hosts, and then go.
+    Where all are too long (2,000 characters), the first addresses become hosts, and then go.
     """
     places = list(dict.fromkeys(path for path in (*places_of(came_from), *places_of(place)) if path))
     for at, entry in enumerate(places):
-        if len(_THEN.join(places)) > _MOST_PLACES:
+        if len(_NEXT_ADDRESS.join(places)) > _MAX_PLACES:
             places[at] = host_of(entry)
     places = list(dict.fromkeys(places))
-    while len(_THEN.join(places)) > _MOST_PLACES:
+    while len(_NEXT_ADDRESS.join(places)) > _MAX_PLACES:
         del places[0]
-    return _THEN.join(places)
+    return _NEXT_ADDRESS.join(places)
 
 
 def least_trusted(origins: Iterable[Origin]) -> Origin:
-    """Return the origin with the least authority and trust: what is made of several has no more."""
+    """Return the origin with the least authority and trust; a text made from several origins has no more."""
     return min(origins, key=lambda origin: (origin.authority, MOST_TRUST[origin.said_by]))
 
 
-def before_stamps(source: Source, trust: float) -> SaidBy:
-    """Return the speaker of a memory from before the store stamped origins, derived from its source and trust."""
+def speaker_before_stamps(source: Source, trust: float) -> SaidBy:
+    """Return the speaker of a memory from before origins were stored, derived from its source and trust."""
     if source is not Source.HOOK:
         return _BY_SOURCE[source]
     return next(stamp for least_trust, stamp in _BY_TRUST if trust >= least_trust)
@@ -244,7 +244,7 @@ class Stamped:
 
     @property
     def _speaker(self) -> SaidBy:
-        return self.said_by or before_stamps(self.source, self.trust)
+        return self.said_by or speaker_before_stamps(self.source, self.trust)
 
     @property
     def unapproved(self) -> bool:

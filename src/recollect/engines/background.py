@@ -17,10 +17,10 @@ from recollect.errors import RecollectError
 
 log = logging.getLogger(__name__)
 
-_RETRY = 30.0  # seconds until what failed is tried again
-_GATHER = 0.1  # seconds: the vector index takes a batch for little more than one memory
-_GRACE = 5.0  # seconds: a thread inside a library cannot be ended
-_MOST_QUESTIONS = 200  # that wait: nobody waits for their answers, and each holds a text
+_RETRY_SECONDS = 30.0  # seconds until what failed is tried again
+_GATHER_SECONDS = 0.1  # seconds: the vector index takes a batch for little more than one memory
+_GRACE_SECONDS = 5.0  # seconds: a thread inside a library cannot be ended
+_MAX_WAITING_QUESTIONS = 200  # that wait: nobody waits for their answers, and each holds a text
 
 
 class _Lane:
@@ -33,6 +33,7 @@ class _Lane:
         self._thread: threading.Thread | None = None
 
     def submit(self, task: Callable[[], object]) -> None:
+        """Run a task after those submitted before, and start a thread where none runs."""
         with self._lock:
             self._tasks.append(task)
             if self._thread is None:
@@ -43,6 +44,7 @@ class _Lane:
         return len(self._tasks)
 
     def join(self, seconds: float | None) -> None:
+        """Wait for the thread to end, at most `seconds`; with None, wait for every thread that follows it too."""
         while (thread := self._thread) is not None:
             thread.join(seconds)
             if seconds is not None:
@@ -53,8 +55,9 @@ class _Lane:
         self._thread.start()
 
     def _run(self) -> None:
+        """Run the tasks until none is left; where a task breaks, start another thread for the rest."""
         try:
-            while (task := self._next()) is not None:
+            while (task := self._next_task()) is not None:
                 task()
         finally:
             with self._lock:
@@ -63,7 +66,8 @@ class _Lane:
                     if self._tasks:
                         self._start()
 
-    def _next(self) -> Callable[[], object] | None:
+    def _next_task(self) -> Callable[[], object] | None:
+        """Return the next task; None where there is none, which ends the thread."""
         with self._lock:
             if self._tasks:
                 return self._tasks.popleft()
@@ -88,18 +92,18 @@ class BackgroundExecutor:
         self._again: threading.Timer | None = None
 
     def start(self) -> None:
-        """Begin, and run the recurring tasks at once."""
+        """Start the threads, and run the recurring tasks at once."""
         self._started = True
         self.request()
 
     def request(self) -> None:
-        """Run the recurring tasks soon; what is requested before they begin is one request."""
+        """Run the recurring tasks soon; several requests before the run count as one request."""
         if self._running and not self._requested.is_set():
             self._requested.set()
-            self._work.submit(self._recur)
+            self._work.submit(self._run_recurring)
 
     def submit(self, task: Callable[[], None]) -> None:
-        """Run `task` once, soon; when the process dies first it is lost, so nothing canonical belongs here."""
+        """Run `task` once, soon; it is lost when the process dies first, so canonical data never depends on it."""
         if self._running:
             self._work.submit(lambda: self._run(task))
 
@@ -112,11 +116,11 @@ class BackgroundExecutor:
 
     def ask(self, task: Callable[[], None]) -> None:
         """Run a task that asks a language model, unless too many wait; what waits at the end is dropped."""
-        if self._running and self._questions.waiting < _MOST_QUESTIONS:
+        if self._running and self._questions.waiting < _MAX_WAITING_QUESTIONS:
             self._questions.submit(lambda: self._run(task) if self._running else None)
 
     def load(self, model: Loadable, then: Callable[[], None] = lambda: None) -> None:
-        """Load a model, then do what waited for it."""
+        """Load a model, then call `then`."""
         self._models.submit(model.begin(then, lambda: not self._stopping.is_set()))
 
     def stop(self) -> None:
@@ -127,18 +131,19 @@ class BackgroundExecutor:
         if not self._running:
             return
         self._stopping.set()
-        self._questions.join(_GRACE)
-        self._work.submit(self._recur)
+        self._questions.join(_GRACE_SECONDS)
+        self._work.submit(self._run_recurring)
         self._work.join(None)
         self._questions.join(None)  # nothing may be written to a store that is closed
-        self._models.join(_GRACE)
+        self._models.join(_GRACE_SECONDS)
 
     @property
     def _running(self) -> bool:
         return self._started and not self._stopping.is_set()
 
-    def _recur(self) -> None:
-        self._stopping.wait(_GATHER)
+    def _run_recurring(self) -> None:
+        """Run all recurring tasks after a moment, and schedule the next run where a task asks for it."""
+        self._stopping.wait(_GATHER_SECONDS)
         self._requested.clear()
         pauses = [pause for task in self._recurring if (pause := self._run(task))]
         if self._again is not None:
@@ -155,4 +160,4 @@ class BackgroundExecutor:
         except (SQLAlchemyError, RecollectError, OSError) as error:
             why = str(error).partition("\n")[0]  # further lines of PostgreSQL's errors hold the values
             log.warning("background work failed and is tried again: %s: %s", type(error).__name__, why)
-            return _RETRY
+            return _RETRY_SECONDS

@@ -35,38 +35,39 @@ class Stopped(Exception):
 
 
 def chunks_of(embedder: Embedder, content: str) -> tuple[Chunk, ...]:
-    """Cut `content` into stretches that say about one thing each, below the model's token limit, and read each."""
+    """Cut `content` into stretches about one subject each, below the model's token limit, and embed each."""
     return chunks_of_each(embedder, [content])[0]
 
 
 def chunks_of_each(
     embedder: Embedder, contents: Sequence[str], stopping: Callable[[], bool] = lambda: False
 ) -> list[tuple[Chunk, ...]]:
-    """Do so for many contents: stretches of one length are read together, since each costs what the longest does.
+    """Cut and embed many contents; stretches of similar length are embedded together, as the longest sets the cost.
 
     Raises `Stopped` as soon as `stopping` says so.
     """
-    return _read(embedder, contents, [spans_of(embedder, content) for content in contents], stopping)
+    return _embed_spans(embedder, contents, [chunk_spans(embedder, content) for content in contents], stopping)
 
 
 def chunks_now(embedder: Embedder, content: str) -> tuple[Chunk, ...] | None:
-    """Cut and read a text; None for what the background reads, so that its caller does not wait for seconds.
+    """Cut and embed a text; None for a text that the background embeds, so that its caller does not wait.
 
-    That is a text while the model is away, and a text so long that reading it takes seconds.
+    That is any text while the model is not loaded, and a text so long that it takes seconds.
     """
     try:
-        spans = spans_of(embedder, content)
-        return None if len(spans) > _AT_ONCE else _read(embedder, [content], [spans])[0]
+        spans = chunk_spans(embedder, content)
+        return None if len(spans) > _AT_ONCE else _embed_spans(embedder, [content], [spans])[0]
     except (ModelUnusable, ModelMismatch):
         return None
 
 
-def _read(
+def _embed_spans(
     embedder: Embedder,
     contents: Sequence[str],
     spans: Sequence[list[tuple[int, int]]],
     stopping: Callable[[], bool] = lambda: False,
 ) -> list[tuple[Chunk, ...]]:
+    """Return the chunks of each content, cut at its spans, in the order of the contents."""
     pieces = [(number, *span) for number, each in enumerate(spans) for span in each]
     pieces.sort(key=lambda piece: piece[2] - piece[1])
     found: list[list[Chunk]] = [[] for _ in contents]
@@ -80,7 +81,7 @@ def _read(
     return [tuple(sorted(chunks, key=lambda chunk: chunk.start)) for chunks in found]
 
 
-def spans_of(embedder: Embedder, content: str) -> list[tuple[int, int]]:
+def chunk_spans(embedder: Embedder, content: str) -> list[tuple[int, int]]:
     """Return where `content` is cut: character offsets (start, end), at least one pair."""
     size = min(_SIZE, embedder.card.max_tokens - _RESERVED)
     return chunk(content, embedder.spans(content), size, _OVERLAP)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from recollect.engines.embedding.cards import model_roots
-from recollect.engines.embedding.tokens import plain
+from recollect.engines.embedding.tokens import same_length_text
 from recollect.engines.loading import LazyModel
 from recollect.engines.sentence_models import LIBRARY_ERRORS, ModelSource, first_line, model_source, open_cross_encoder
 from recollect.errors import ModelUnusable
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from recollect.engines.sentence_models import CrossEncoder
 
 _REVISION: Final = re.compile(r"[0-9a-f]{40}")
-_BATCH: Final = 8
-_LONGEST: Final = 512  # tokens of a pair: some models read more, but not in the time a recall has
-_LONGEST_WORD: Final = 16  # characters a token, at most: what lies beyond is not even taken apart
-_PATIENCE: Final = 5.0  # seconds
-_TOP: Final = 30  # matches: more would make a recall wait for seconds
+_BATCH_PAIRS: Final = 8
+_MAX_PAIR_TOKENS: Final = 512  # tokens of a pair: some models read more, but not in the time a recall has
+_CHARACTERS_PER_TOKEN: Final = 16  # the most: text beyond it is not tokenized
+_PATIENCE_SECONDS: Final = 5.0
+_MAX_MATCHES: Final = 30  # matches: more would make a recall wait for seconds
 
 
 class _Loaded(NamedTuple):
@@ -44,7 +44,12 @@ class CrossEncoderRerank(LazyModel[_Loaded]):
     kind = "reranker"
 
     def __init__(
-        self, model: str, top: int = _TOP, models_dir: Path | None = None, *, patience: float = _PATIENCE
+        self,
+        model: str,
+        top: int = _MAX_MATCHES,
+        models_dir: Path | None = None,
+        *,
+        patience: float = _PATIENCE_SECONDS,
     ) -> None:
         super().__init__()
         self._name = model
@@ -64,7 +69,7 @@ class CrossEncoderRerank(LazyModel[_Loaded]):
         return self._top
 
     def scores(self, query: str, texts: Sequence[str]) -> list[float]:
-        """Return how relevant each of `texts` is to `query`, 0–1, in their order; a pair is cut at the model's limit.
+        """Return how relevant each text is to `query`, 0–1, in order; a pair is cut at the model's limit.
 
         Raises `ModelUnusable` when the model cannot be loaded, fails at its work or takes longer than its patience.
         """
@@ -72,32 +77,36 @@ class CrossEncoderRerank(LazyModel[_Loaded]):
         if not self._scoring.acquire(timeout=self._patience):
             raise ModelUnusable("The reranker is busy with other recalls.")
         try:
-            return self._score(loaded, query, texts, end)
+            return self._score_batches(loaded, query, texts, end)
         finally:
             self._scoring.release()
 
-    def _score(self, loaded: _Loaded, query: str, texts: Sequence[str], end: float) -> list[float]:
-        asked = plain(query[: loaded.limit * 2])  # about half of the limit, so that every passage keeps the other
-        pairs = [(asked, plain(text[: loaded.limit * _LONGEST_WORD])) for text in texts]
+    def _score_batches(self, loaded: _Loaded, query: str, texts: Sequence[str], end: float) -> list[float]:
+        """Return the score of each text, in order; raise `ModelUnusable` after the time `end`."""
+        asked = same_length_text(
+            query[: loaded.limit * 2]
+        )  # about half of the limit, so that every passage keeps the other
+        pairs = [(asked, same_length_text(text[: loaded.limit * _CHARACTERS_PER_TOKEN])) for text in texts]
         longest_first = sorted(range(len(pairs)), key=lambda index: -len(pairs[index][1]))
         scores = np.zeros(len(pairs))
-        for begin in range(0, len(pairs), _BATCH):
+        for begin in range(0, len(pairs), _BATCH_PAIRS):
             if begin and monotonic() > end:
                 raise ModelUnusable(
                     f"The reranker needed more than {self._patience:g} seconds for {begin} of {len(pairs)} passages. "
                     "Set RECOLLECT_RERANK to a smaller model."
                 )
-            batch = longest_first[begin : begin + _BATCH]
+            batch = longest_first[begin : begin + _BATCH_PAIRS]
             scores[batch] = _judge_pairs(loaded.model, [pairs[index] for index in batch])
         return [float(score) for score in scores]
 
     def _load(self) -> _Loaded:
-        model = open_cross_encoder(self._source())
-        limit = min(int(model.max_seq_length or _LONGEST), _LONGEST)
+        model = open_cross_encoder(self._model_source())
+        limit = min(int(model.max_seq_length or _MAX_PAIR_TOKENS), _MAX_PAIR_TOKENS)
         model.max_seq_length = limit
         return _Loaded(model, limit)
 
-    def _source(self) -> ModelSource:
+    def _model_source(self) -> ModelSource:
+        """Return the reranker's folder, or its id and commit on the hub; raise `ModelUnusable` without a commit."""
         local = [root / Path(self._name).name for root in model_roots(self._models_dir)]
         if found := next((folder for folder in local if (folder / "config.json").is_file()), None):
             return ModelSource(str(found.absolute()))
@@ -119,12 +128,12 @@ def _judge_pairs(model: CrossEncoder, pairs: list[tuple[str, str]]) -> NDArray[n
     """Return the model's score of each pair, 0–1: float64[n]. Raises `ModelUnusable`."""
     try:
         # Some models are saved with a sigmoid of their own and some without, so it is asked for the bare logits.
-        found = model.predict(pairs, batch_size=len(pairs), activation_fn=_as_it_is, show_progress_bar=False)
+        found = model.predict(pairs, batch_size=len(pairs), activation_fn=_unchanged, show_progress_bar=False)
     except LIBRARY_ERRORS as error:
         raise ModelUnusable(f"The reranker failed at its work: {first_line(error)}") from error
     logits = np.asarray(found, dtype=np.float64)
     return np.asarray(0.5 + 0.5 * np.tanh(logits / 2.0))  # the logistic function, without its overflows
 
 
-def _as_it_is(scores: object) -> object:
+def _unchanged(scores: object) -> object:
     return scores

@@ -13,9 +13,9 @@ from recollect.domain.enums import EntityType
 from recollect.domain.results import Entity
 from recollect.engines.chat import PydanticAiChat
 
-_SHOWN: Final = 12_000  # characters of all texts of a question
-_NOTE: Final = 600  # characters of a note of a session
-_NOTES: Final = 30
+_MAX_CHARACTERS: Final = 12_000  # characters of all texts of a question
+_MAX_NOTE: Final = 600  # characters of a note of a session
+_MAX_NOTES: Final = 30
 _TEXT_ANSWER: Final = 1_200  # tokens; models that think need more than the answer
 _TOGETHER_ANSWER: Final = 800
 _SESSION_ANSWER: Final = 2_500
@@ -98,23 +98,23 @@ class ChatDescribe:
 
     def text(self, content: str) -> Description:
         """Return the layers, facts and entities of a text; raise `ModelUnusable` when the model gives none."""
-        found = self._chat.ask(_TEXT, content[:_SHOWN], _Text, most=_TEXT_ANSWER)
-        triples, named = _as_triples(found.facts), _entities(found.entities)
+        found = self._chat.ask(_TEXT, content[:_MAX_CHARACTERS], _Text, most=_TEXT_ANSWER)
+        triples, named = _as_triples(found.facts), _known_entities(found.entities)
         return Description(abstract=found.abstract, overview=found.overview, facts=triples, entities=named)
 
     def together(self, contents: Sequence[str]) -> Description:
         """Return the layers of a summary of texts about the same, each cut so that all are shown."""
-        length = _SHOWN // max(len(contents), 1)
-        found = self._chat.ask(_TOGETHER, _shortened_each(contents, length), _Layers, most=_TOGETHER_ANSWER)
+        length = _MAX_CHARACTERS // max(len(contents), 1)
+        found = self._chat.ask(_TOGETHER, _texts_cut_to(contents, length), _Layers, most=_TOGETHER_ANSWER)
         return Description(abstract=found.abstract, overview=found.overview)
 
     def session(self, contents: Sequence[str]) -> tuple[Description, dict[int, Description]]:
         """Return the layers of a summary of notes, and a description of each of the last thirty of them."""
-        first = max(len(contents) - _NOTES, 0)
-        found = self._chat.ask(_SESSION, _shortened_each(contents[first:], _NOTE), _Session, most=_SESSION_ANSWER)
+        first = max(len(contents) - _MAX_NOTES, 0)
+        found = self._chat.ask(_SESSION, _texts_cut_to(contents[first:], _MAX_NOTE), _Session, most=_SESSION_ANSWER)
         notes = {
             first + note.number: Description(
-                title=note.title, facts=_as_triples(note.facts), entities=_entities(note.entities)
+                title=note.title, facts=_as_triples(note.facts), entities=_known_entities(note.entities)
             )
             for note in found.notes
             if 0 <= note.number < len(contents) - first
@@ -122,7 +122,7 @@ class ChatDescribe:
         return Description(abstract=found.abstract, overview=found.overview), notes
 
 
-def _shortened_each(contents: Sequence[str], length: int) -> list[str]:
+def _texts_cut_to(contents: Sequence[str], length: int) -> list[str]:
     return [content[:length] for content in contents]
 
 
@@ -130,8 +130,8 @@ def _as_triples(facts: Iterable[_Fact]) -> tuple[tuple[str, str, str], ...]:
     return tuple((fact.subject, fact.predicate, fact.object) for fact in facts)
 
 
-def _entities(named: Iterable[_Entity]) -> tuple[Entity, ...]:
-    """Return the entities of known types among the named ones."""
+def _known_entities(named: Iterable[_Entity]) -> tuple[Entity, ...]:
+    """Return the named entities whose type is known."""
     found: list[Entity] = []
     for entity in named:
         with suppress(ValueError):

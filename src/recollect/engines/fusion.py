@@ -67,12 +67,12 @@ class LearnedFusion:
         if not len(found):
             return np.zeros(0)
         known = columns(found, query)
-        by_words = self._odds("words", known, replace(query, semantic=False)).astype(np.float64)
-        odds = self._odds("fused", known, query).astype(np.float64) if query.semantic else by_words
-        least = np.maximum(_named(found, query, odds), _matched_by_words(found, by_words))
+        by_words = self._probabilities("words", known, replace(query, semantic=False)).astype(np.float64)
+        odds = self._probabilities("fused", known, query).astype(np.float64) if query.semantic else by_words
+        least = np.maximum(_holds_rare_name(found, query, odds), _matched_by_words(found, by_words))
         return np.maximum(odds, least)
 
-    def _odds(self, network: str, known: Mapping[str, Column], query: QuerySignals) -> Column:
+    def _probabilities(self, network: str, known: Mapping[str, Column], query: QuerySignals) -> Column:
         """Return the probability that each candidate answers the query: float32[n]."""
         scores = self._networks[network].scores_of(known, query)
         return np.asarray(1.0 / (1.0 + np.exp(-np.clip(scores, -30.0, 30.0))), dtype=np.float32)
@@ -157,7 +157,7 @@ class Network:
     def scores_of(self, known: Mapping[str, Column], query: QuerySignals) -> Column:
         """Return the log-odds of candidates whose features are known: float32[n], calibrated."""
         order = self.order(known)
-        shift = self.query(evidence(known, order, query))
+        shift = self.query(best_features(known, order, query))
         scores: Column = np.float32(self.stretch) * order + shift[0]
         return scores
 
@@ -178,13 +178,13 @@ def standardised(
 
 def columns(found: SignalColumns, query: QuerySignals) -> dict[str, Column]:
     """Return every feature of each candidate by name, many of them relative to the other candidates."""
-    known = _lexical(found, query) | {"length": _column((np.log1p(found.length) - 5) / 3)}
-    known |= _talk(found, query, known)
-    return known | (_semantic(found) if query.semantic else {})
+    known = _lexical_features(found, query) | {"length": _as_column((np.log1p(found.length) - 5) / 3)}
+    known |= _conversation_features(found, query, known)
+    return known | (_semantic_features(found) if query.semantic else {})
 
 
-def evidence(known: Mapping[str, Column], order: Column, query: QuerySignals) -> dict[str, Column]:
-    """Return the features of a query, each of one value: the best that any of its candidates has."""
+def best_features(known: Mapping[str, Column], order: Column, query: QuerySignals) -> dict[str, Column]:
+    """Return the features of a query, each a single value: the best of all its candidates."""
     best = float(order.max())
     every = {
         "best": best,
@@ -211,60 +211,62 @@ def evidence(known: Mapping[str, Column], order: Column, query: QuerySignals) ->
     return {name: np.full(1, value, dtype=np.float32) for name, value in every.items()}
 
 
-def _lexical(found: SignalColumns, query: QuerySignals) -> dict[str, Column]:
-    bm25 = _share(_column(found.bm25), query)
+def _lexical_features(found: SignalColumns, query: QuerySignals) -> dict[str, Column]:
+    """Return the features of how the words of the query match each candidate, by name."""
+    bm25 = _bm25_share(_as_column(found.bm25), query)
     best = float(bm25.max())
-    held = _column(found.held)
+    held = _as_column(found.held)
     return {
         "bm25": bm25,
         "bm25_of_best": bm25 / np.float32(best) if best > 0 else bm25,
         "held": held,
         "held_to_best": held - held.max(),
-        "passage": _column(found.passage),
-        "phrase": _column(found.phrase),
-        "rarest": _column(found.rarest),
-        "identifier": _column(found.identifier),
-        "words": _every(found, min(query.words, 12) / 12),
-        "unknown": _every(found, query.unknown),
+        "passage": _as_column(found.passage),
+        "phrase": _as_column(found.phrase),
+        "rarest": _as_column(found.rarest),
+        "identifier": _as_column(found.identifier),
+        "words": _same_for_all(found, min(query.words, 12) / 12),
+        "unknown": _same_for_all(found, query.unknown),
     }
 
 
-def _talk(found: SignalColumns, query: QuerySignals, known: Mapping[str, Column]) -> dict[str, Column]:
+def _conversation_features(found: SignalColumns, query: QuerySignals, known: Mapping[str, Column]) -> dict[str, Column]:
     """Return the features of a turn in a conversation; `in_talk` is 1 for a turn, or where a speaker is named."""
-    named = _column(found.speaker_named)
+    named = _as_column(found.speaker_named)
     features = {
-        "in_talk": np.maximum(_column(found.in_session), np.float32(named.any())),
+        "in_talk": np.maximum(_as_column(found.in_session), np.float32(named.any())),
         "speaker_named": named,
         "speaker_not_named": (1 - named) * np.float32(named.any()),
-        "bm25_before": _share(_column(found.before_bm25), query),
-        "bm25_after": _share(_column(found.after_bm25), query),
-        "around": np.maximum(_column(found.around), known["held"]),
-        "questions": _column(found.questions),
-        "questions_before": _column(found.questions_before),
+        "bm25_before": _bm25_share(_as_column(found.before_bm25), query),
+        "bm25_after": _bm25_share(_as_column(found.after_bm25), query),
+        "around": np.maximum(_as_column(found.around), known["held"]),
+        "questions": _as_column(found.questions),
+        "questions_before": _as_column(found.questions_before),
         "turn_length": known["length"],
         "turn_held": known["held"],
     }
     if query.semantic:
         features |= {
-            "cosine_before": np.maximum(_column(found.before_cosine), 0),
-            "cosine_after": np.maximum(_column(found.after_cosine), 0),
-            "late_near": _column(np.maximum(found.before_late, found.after_late)),
+            "cosine_before": np.maximum(_as_column(found.before_cosine), 0),
+            "cosine_after": np.maximum(_as_column(found.after_cosine), 0),
+            "late_near": _as_column(np.maximum(found.before_late, found.after_late)),
         }
     return features
 
 
-def _semantic(found: SignalColumns) -> dict[str, Column]:
-    cosine = np.maximum(_column(found.cosine), 0)
+def _semantic_features(found: SignalColumns) -> dict[str, Column]:
+    """Return the features of how the meaning of the query matches each candidate, by name."""
+    cosine = np.maximum(_as_column(found.cosine), 0)
     estimated = _estimated_interaction(found.cosine)
-    late = _column(np.where(np.isnan(found.late), estimated, found.late))
-    rare = _column(np.where(np.isnan(found.rare), estimated, found.rare))
+    late = _as_column(np.where(np.isnan(found.late), estimated, found.late))
+    rare = _as_column(np.where(np.isnan(found.rare), estimated, found.rare))
     return {
         "cosine": cosine,
-        "cosine_outstanding": cosine - min(_usual_value(cosine, _UNRELATED), _NEAR),
+        "cosine_outstanding": cosine - min(_mean_behind_best(cosine, _UNRELATED), _NEAR),
         "cosine_to_best": cosine - cosine.max(),
         "late": late,
         "late_rare": rare,
-        "late_outstanding": late - _usual_value(late, _UNRELATED_LATE),
+        "late_outstanding": late - _mean_behind_best(late, _UNRELATED_LATE),
         "late_to_best": late - late.max(),
         "late_rare_to_best": rare - rare.max(),
     }
@@ -275,39 +277,38 @@ def _estimated_interaction(cosine: Numbers) -> Numbers:
     return 0.1 + 0.61 * np.maximum(cosine, 0.0)
 
 
-def _usual_value(values: Column, unrelated: float) -> float:
-    """Return the mean of the candidates behind the best.
+def _mean_behind_best(values: Column, unrelated: float) -> float:
+    """Return the mean of the candidates behind the best; missing candidates of a crowd count as `unrelated` text.
 
-    Few candidates, of a small store or a narrow filter, may all be relevant: whoever is missing from a crowd
-    counts as unrelated text.
+    Few candidates, of a small store or a narrow filter, may all be relevant.
     """
     ordered = np.sort(values)[::-1][1:_CROWD]
     return float(ordered.sum() + (_CROWD - 1 - len(ordered)) * unrelated) / (_CROWD - 1)
 
 
-def _named(found: SignalColumns, query: QuerySignals, matches: Numbers) -> Numbers:
+def _holds_rare_name(found: SignalColumns, query: QuerySignals, matches: Numbers) -> Numbers:
     names = found.held**4 * (0.5 + 0.5 * matches) if query.words <= _NAMING else np.zeros(len(found))
     return np.maximum(names, np.where(found.identifier > 0.5, found.identifier * 0.5, 0.0))
 
 
 def _matched_by_words(found: SignalColumns, by_words: Numbers) -> Numbers:
-    """Return the least match of memories to which words alone give `by_words`: all of it for those without vectors.
+    """Return the least match (0–1) by words alone: `by_words` for memories without vectors, else a tenth of it.
 
-    Else a tenth of it: a memory that holds nearly all the words is shown, however far its meaning seems to be.
+    A memory that holds nearly all the words is shown, however far its meaning seems to be.
     """
     return np.where(np.isnan(found.late) & (found.cosine == 0.0), by_words, _WORDED * by_words)
 
 
-def _column(values: Numbers) -> Column:
+def _as_column(values: Numbers) -> Column:
     return values.astype(np.float32)
 
 
-def _every(found: SignalColumns, value: float) -> Column:
+def _same_for_all(found: SignalColumns, value: float) -> Column:
     return np.full(len(found), value, dtype=np.float32)
 
 
-def _share(bm25: Column, query: QuerySignals) -> Column:
-    """Bring bm25 (≥ 0) to 0–1: its share of what a memory that is all of the query's words could reach."""
+def _bm25_share(bm25: Column, query: QuerySignals) -> Column:
+    """Return bm25 (≥ 0) as 0–1: its share of what a memory of exactly the query's words would reach."""
     if query.weight < _LIGHTEST:
         return bm25 / (bm25 + np.float32(_HALF))
     found: Column = np.minimum(bm25 / np.float32(_MOST * query.weight), 1)

@@ -16,7 +16,7 @@ from recollect.errors import RecollectError
 
 T = TypeVar("T")
 
-_LONGEST: Final = 0.1  # seconds: documents go on beside queries that never end
+_MAX_WAIT_SECONDS: Final = 0.1  # seconds: documents go on beside queries that never end
 
 
 class LazyModel(ABC, Generic[T]):
@@ -62,15 +62,15 @@ class LazyModel(ABC, Generic[T]):
     def begin(
         self, then: Callable[[], None] = lambda: None, wanted: Callable[[], bool] = lambda: True
     ) -> Callable[[], None]:
-        """Announce an attempt in the background, for which `wait` waits, and return the work to be done.
+        """Announce a load in the background, for which `wait` waits, and return the work; `then` is called at its end.
 
-        `then` is part of it: what had to wait for the model is done before `wait` returns. The work only ends the
-        waiting where nobody wants the model any more when its turn comes.
+        `wait` returns after `then`. The work loads nothing where `wanted` says no when its turn comes.
         """
         self._settled.clear()
-        return partial(self._attempt, then, wanted)
+        return partial(self._load_in_background, then, wanted)
 
-    def _attempt(self, then: Callable[[], None], wanted: Callable[[], bool]) -> None:
+    def _load_in_background(self, then: Callable[[], None], wanted: Callable[[], bool]) -> None:
+        """Load the model where it is still wanted, call `then`, and keep the reason of a failure."""
         try:
             if wanted():
                 self._failure = f"the {self.kind} cannot be loaded; the log says why."
@@ -83,6 +83,7 @@ class LazyModel(ABC, Generic[T]):
             self._settled.set()
 
     def _model(self) -> T:
+        """Return the loaded model; the first call loads it, and other threads wait."""
         if self._kept is None:
             with self._loading:
                 if self._kept is None:
@@ -115,4 +116,4 @@ class EmbeddingModel(LazyModel[T]):
     def _give_way(self) -> None:
         """Wait, before a document is read, until no query is under way."""
         with self._changed:
-            self._changed.wait_for(lambda: not self._queries, _LONGEST)
+            self._changed.wait_for(lambda: not self._queries, _MAX_WAIT_SECONDS)

@@ -17,8 +17,8 @@ _TASK: Final = (
     "adds to one of `old`, and both are still right. `skip`: one of `old` says all of it. `supersede`: one of `old` "
     "cannot be right any longer if `new` is. `which` is the number of that old note, from 0. In doubt, `create`."
 )
-_ANSWER: Final = 400  # tokens; models that think need more than the answer
-_LONGEST: Final = 4_000  # characters of each text
+_ANSWER_TOKENS: Final = 400  # tokens; models that think need more than the answer
+_MAX_CHARACTERS: Final = 4_000  # characters of each text
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,6 @@ class ChatReconcile:
 
     def choose(self, new: str, old: Sequence[str]) -> Judgement:
         """Return the choice, and which of `old` it is about; raise `ModelUnusable` when there is none to be had."""
-        text = {"new": new[:_LONGEST], "old": [text[:_LONGEST] for text in old]}
-        found = self._chat.ask(_TASK, text, _Answer, most=_ANSWER)
+        text = {"new": new[:_MAX_CHARACTERS], "old": [text[:_MAX_CHARACTERS] for text in old]}
+        found = self._chat.ask(_TASK, text, _Answer, most=_ANSWER_TOKENS)
         return Judgement(found.choice, found.which, found.reason)

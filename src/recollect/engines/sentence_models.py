@@ -34,7 +34,7 @@ LIBRARY_ERRORS: Final = (
     ValueError,
 )
 """What the library raises when a model cannot be loaded or fails at its work."""
-_MOST_THREADS: Final = 4
+_MAX_THREADS: Final = 4
 _HUB_TIMEOUT: Final = 10.0  # seconds
 _INSTALL: Final = "pip install 'recollect[models]'"
 _KIND_FILE: Final = "config_sentence_transformers.json"
@@ -75,10 +75,10 @@ def model_source(model: str) -> ModelSource:
 
 def open_embedding(source: ModelSource) -> SentenceTransformer:
     """Return the embedding model; raises `ModelUnusable` when there is none, or it cannot be loaded."""
-    _need_library(source)
+    _require_library(source)
     from sentence_transformers import SentenceTransformer
 
-    return _opened(SentenceTransformer, source)
+    return _load_model(SentenceTransformer, source)
 
 
 def open_cross_encoder(source: ModelSource) -> CrossEncoder:
@@ -87,14 +87,14 @@ def open_cross_encoder(source: ModelSource) -> CrossEncoder:
     Raises `ModelUnusable` when there is none, when it cannot be loaded, and for an embedding model, which the library
     would turn into a cross-encoder of random answers.
     """
-    _need_library(source)
+    _require_library(source)
     import torch
     from sentence_transformers import CrossEncoder
 
     # Threads that wait for each other spin: on two busy cores a recall took nine times as long with two as with one.
-    torch.set_num_threads(max(1, min(_MOST_THREADS, (os.cpu_count() or 1) // 2)))
-    model: CrossEncoder = _opened(CrossEncoder, source)
-    if not _declared_cross_encoder(source):
+    torch.set_num_threads(max(1, min(_MAX_THREADS, (os.cpu_count() or 1) // 2)))
+    model: CrossEncoder = _load_model(CrossEncoder, source)
+    if not _is_cross_encoder(source):
         raise ModelUnusable(f"The model `{source.name}` cannot rerank: it is no cross-encoder.")
     if model.num_labels != 1:
         raise ModelUnusable(f"The model `{source.name}` cannot rerank: a pair gets {model.num_labels} scores, not 1.")
@@ -117,14 +117,15 @@ def first_line(error: Exception) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
-def _need_library(source: ModelSource) -> None:
+def _require_library(source: ModelSource) -> None:
+    """Raise `ModelUnusable` where sentence-transformers is not installed."""
     if find_spec("sentence_transformers") is None:
         why = f"The model `{source.name}` needs sentence-transformers, which is not installed: {_INSTALL}"
         raise ModelUnusable(why)
 
 
-def _opened(kind: Callable[..., T], source: ModelSource) -> T:
-    """Load a model from its folder or from the hub's cache, and from the hub only what the cache lacks."""
+def _load_model(kind: Callable[..., T], source: ModelSource) -> T:
+    """Return the model from its folder or from the hub's cache; the hub is asked only for missing files."""
     from safetensors import SafetensorError
     from transformers.utils.logging import disable_progress_bar
 
@@ -138,7 +139,7 @@ def _opened(kind: Callable[..., T], source: ModelSource) -> T:
         except OSError:
             if source.folder is not None:
                 raise
-            _ask_hub(source)
+            _check_hub(source)
             return kind(source.name, **options)
     except ModelUnusable:
         raise
@@ -152,7 +153,7 @@ def _check_folder(folder: Path) -> None:
         raise ModelUnusable(f"The folder {folder} holds no model: it has neither modules.json nor config.json.")
 
 
-def _ask_hub(source: ModelSource) -> None:
+def _check_hub(source: ModelSource) -> None:
     """Raise `ModelUnusable` unless the hub answers and has the model; the library itself would try for a minute."""
     from huggingface_hub import model_info
     from huggingface_hub.errors import (
@@ -181,13 +182,15 @@ def _ask_hub(source: ModelSource) -> None:
         ) from error
 
 
-def _declared_cross_encoder(source: ModelSource) -> bool:
-    kind = _read(source, _KIND_FILE).get("model_type")
-    architectures = _read(source, "config.json").get("architectures") or [""]
+def _is_cross_encoder(source: ModelSource) -> bool:
+    """Return whether the files of a model declare a cross-encoder."""
+    kind = _read_json(source, _KIND_FILE).get("model_type")
+    architectures = _read_json(source, "config.json").get("architectures") or [""]
     return kind == "CrossEncoder" or (kind is None and str(architectures[0]).endswith("ForSequenceClassification"))
 
 
-def _read(source: ModelSource, name: str) -> dict[str, Any]:
+def _read_json(source: ModelSource, name: str) -> dict[str, Any]:
+    """Return a JSON file of a model; empty where the model has none."""
     from sentence_transformers.util import load_file_path
 
     found = load_file_path(source.name, name, revision=source.revision, local_files_only=True)

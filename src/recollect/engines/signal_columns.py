@@ -19,8 +19,8 @@ else:
     from recollect.engines import arrays as np
 
 _SIDES: Final = ("before", "after")
-_OF_SIDE: Final = tuple(one.name for one in fields(NeighbourSignals))
-_OWN: Final = tuple(one.name for one in fields(Signals) if one.name not in _SIDES)
+_NEIGHBOUR_FIELDS: Final = tuple(one.name for one in fields(NeighbourSignals))
+_OWN_FIELDS: Final = tuple(one.name for one in fields(Signals) if one.name not in _SIDES)
 
 
 class LateInteraction(NamedTuple):
@@ -75,16 +75,16 @@ class SignalColumns:
     @classmethod
     def of(cls, found: Sequence[Signals]) -> SignalColumns:
         """Return the columns of these signals."""
-        own = {name: np.array([getattr(one, name) for one in found], dtype=np.float64) for name in _OWN}
+        own = {name: np.array([getattr(one, name) for one in found], dtype=np.float64) for name in _OWN_FIELDS}
         beside = {
             f"{side}_{name}": np.array([getattr(getattr(one, side), name) for one in found], dtype=np.float64)
             for side in _SIDES
-            for name in _OF_SIDE
+            for name in _NEIGHBOUR_FIELDS
         }
         return cls(**own, **beside)
 
     @property
-    def _every(self) -> tuple[Numbers, ...]:
+    def _all_columns(self) -> tuple[Numbers, ...]:
         """Return all columns, in the order of the fields."""
         found: tuple[Numbers, ...] = attrgetter(*self.__slots__)(self)
         return found
@@ -97,12 +97,16 @@ class SignalColumns:
     def at(self, places: Sequence[int]) -> SignalColumns:
         """Return the columns of the candidates at these places."""
         chosen = np.asarray(places, dtype=np.intp)
-        return SignalColumns(*(column[chosen] for column in self._every))
+        return SignalColumns(*(column[chosen] for column in self._all_columns))
 
     def signals(self, place: int) -> Signals:
         """Return the signals of the candidate at a place."""
-        value = dict(zip(self.__slots__, np.array([column[place] for column in self._every]).tolist(), strict=True))
-        before, after = (NeighbourSignals(*(value.pop(f"{side}_{name}") for name in _OF_SIDE)) for side in _SIDES)
+        value = dict(
+            zip(self.__slots__, np.array([column[place] for column in self._all_columns]).tolist(), strict=True)
+        )
+        before, after = (
+            NeighbourSignals(*(value.pop(f"{side}_{name}") for name in _NEIGHBOUR_FIELDS)) for side in _SIDES
+        )
         late, rare = (None if isnan(value[name]) else value[name] for name in ("late", "rare"))
         exact = {name: bool(value[name]) for name in ("speaker_named", "in_session")} | {"length": int(value["length"])}
         return Signals(**{**value, "late": late, "rare": rare, **exact, "before": before, "after": after})

@@ -15,7 +15,7 @@ from recollect.errors import InvalidInput, SecretFound
 from recollect.gate.cross_field import TOO_LONG, secrets_in
 from recollect.gate.redaction import masked, redacted
 from recollect.gate.scanner import Finding, scan
-from recollect.gate.time_limit import ScanTooLong, at_most
+from recollect.gate.time_limit import ScanTooLong, limit_scan_time
 
 __all__ = ["Cleared", "Finding", "clear", "masked", "scan", "secrets_in"]
 
@@ -79,22 +79,24 @@ def clear(noun: T, on_secret: OnSecret = OnSecret.BLOCK) -> Cleared[T]:
     cannot be scanned, such as bytes, `TypeError`.
     """
     try:
-        with at_most(_SECONDS):
+        with limit_scan_time(_SECONDS):
             if on_secret is OnSecret.REDACT:
                 noun = redacted(noun)
             else:
-                _refuse(noun)
+                _raise_for_secrets(noun)
     except ScanTooLong:
         raise InvalidInput("content", f"Invalid request: {TOO_LONG}") from None
-    return _make(noun)
+    return _new_cleared(noun)
 
 
-def _refuse(noun: BaseModel) -> None:
+def _raise_for_secrets(noun: BaseModel) -> None:
+    """Raise `SecretFound` for the first field that holds secrets."""
     for field, _, findings in secrets_in(noun):
         raise SecretFound(field, tuple(dict.fromkeys(finding.kind for finding in findings)))
 
 
-def _make(noun: T) -> Cleared[T]:
+def _new_cleared(noun: T) -> Cleared[T]:
+    """Return a `Cleared` that holds the request; its constructor refuses everybody else."""
     made: Any = Cleared
     cleared: Cleared[T] = object.__new__(made)
     object.__setattr__(cleared, "_value", noun)

@@ -12,21 +12,21 @@ from typing import Final
 from pydantic import BaseModel
 
 from recollect.errors import InvalidInput
-from recollect.gate.decoding import random_piece
+from recollect.gate.decoding import may_be_token_piece
 from recollect.gate.labels import labels
 from recollect.gate.scanner import Finding, scan
 from recollect.gate.tables import lower
 from recollect.gate.time_limit import ScanTooLong
 from recollect.gate.tokens import tokens
-from recollect.gate.walk import texts
+from recollect.gate.walk import strings_of
 
 TOO_LONG: Final = (
     "looking for secrets in it takes too long. Nothing was stored; split it, or leave out what nobody reads, such as "
     "encoded data."
 )
-_LONGEST: Final = 512
-_MOST_WORDS: Final = 8
-_MOST_PIECES: Final = 24
+_MAX_CHARACTERS: Final = 512
+_MAX_WORDS: Final = 8
+_MAX_PIECES: Final = 24
 _NAMES: Final = ("title", "key", "subtitle", "category", "abstract", "tags")
 _TRIPLE: Final = ("subject", "predicate", "object")
 _NAME_KEYS: Final = frozenset({"name", "key", "label", "title", "id", "field", "variable", "property", "setting"})
@@ -34,8 +34,8 @@ _VALUE_KEYS: Final = frozenset({"value", "content", "text", "val", "default", "d
 
 
 def secrets_in(noun: BaseModel) -> Iterator[tuple[str, str, list[Finding]]]:
-    """Yield each string that holds secrets, with its field and the findings, by its own text or by another field's."""
-    for field, text in texts(noun):
+    """Yield each string that holds secrets, with its field and the findings, from its own text or another field's."""
+    for field, text in strings_of(noun):
         try:
             findings = scan(text)
         except ScanTooLong:
@@ -43,9 +43,9 @@ def secrets_in(noun: BaseModel) -> Iterator[tuple[str, str, list[Finding]]]:
         if findings:
             yield field, text, findings
     for field, names, value in _labelled_values(noun):
-        if findings := _by_name(names, value):
+        if findings := _secrets_beside_name(names, value):
             yield field, value, findings
-    yield from _pieces(noun)
+    yield from _split_tokens(noun)
 
 
 def _labelled_values(noun: BaseModel) -> Iterator[tuple[str, list[str], str]]:
@@ -57,24 +57,25 @@ def _labelled_values(noun: BaseModel) -> Iterator[tuple[str, list[str], str]]:
         yield "object", [f"{subject}: ", f"{predicate}: ", f"{both}: ", f"{predicate} {subject}: ", f"{both} "], value
     content = fields.get("content")
     if isinstance(content, str):
-        yield "content", [f"{name}: " for name in _strings(fields.get(name) for name in _NAMES)], content
+        yield "content", [f"{name}: " for name in _strings_among(fields.get(name) for name in _NAMES)], content
     for field, value in fields.items():
         if isinstance(value, Mapping):
-            yield from ((field, names, text) for names, text in _mapped(value, []))
+            yield from ((field, names, text) for names, text in _labelled_in_mapping(value, []))
 
 
-def _mapped(value: Mapping[str, object], above: list[str]) -> Iterator[tuple[list[str], str]]:
-    """Yield the strings of a mapping with the texts that name them: their key, or a name beside them."""
+def _labelled_in_mapping(value: Mapping[str, object], above: list[str]) -> Iterator[tuple[list[str], str]]:
+    """Yield the strings of a mapping, each after the texts that label it: its key, or a name field of the mapping."""
     named = [f"{text}: " for key, text in value.items() if isinstance(text, str) and key.lower() in _NAME_KEYS]
     for key, held in value.items():
         names = [f"{key}: ", *above] + (named if key.lower() in _VALUE_KEYS else [])
         if isinstance(held, Mapping):
-            yield from _mapped(held, names)
+            yield from _labelled_in_mapping(held, names)
         else:
-            yield from ((names, text) for text in _strings([held]))
+            yield from ((names, text) for text in _strings_among([held]))
 
 
-def _strings(values: Iterable[object]) -> Iterator[str]:
+def _strings_among(values: Iterable[object]) -> Iterator[str]:
+    """Yield the strings among the values, and those in their lists."""
     for value in values:
         if isinstance(value, str):
             yield value
@@ -82,13 +83,14 @@ def _strings(values: Iterable[object]) -> Iterator[str]:
             yield from (text for text in value if isinstance(text, str))
 
 
-def _by_name(names: Iterable[str], value: str) -> list[Finding]:
+def _secrets_beside_name(names: Iterable[str], value: str) -> list[Finding]:
+    """Return the secrets in a value that stands beside these names; empty for a long value and for several lines."""
     alone = value.strip()
-    if not alone or len(alone) > _LONGEST or len(alone.split()) > _MOST_WORDS or "\n" in alone:
+    if not alone or len(alone) > _MAX_CHARACTERS or len(alone.split()) > _MAX_WORDS or "\n" in alone:
         return []
     before = len(value) - len(value.lstrip())
     for name in names:
-        if len(name) <= _LONGEST and labels(name, lower(name)):
+        if len(name) <= _MAX_CHARACTERS and labels(name, lower(name)):
             shift = len(name) - before
             found = [
                 Finding(finding.start - shift, finding.end - shift, finding.kind) for finding in scan(name + alone)
@@ -98,11 +100,16 @@ def _by_name(names: Iterable[str], value: str) -> list[Finding]:
     return []
 
 
-def _pieces(noun: BaseModel) -> Iterator[tuple[str, str, list[Finding]]]:
-    """Yield both parts of a token with a known format cut in two: tags side by side, a title and its content."""
-    single = [(field, text) for field, text in texts(noun) if 4 <= len(text) <= _LONGEST and not text.split()[1:]]
-    for (field, head), (other, tail) in permutations(single[:_MOST_PIECES], 2):
-        if random_piece(tail) and len(tail) >= 8:
+def _split_tokens(noun: BaseModel) -> Iterator[tuple[str, str, list[Finding]]]:
+    """Yield both fields that hold the parts of a token cut in two, each with its text and its finding.
+
+    The parts may be two tags, or a title and its content.
+    """
+    single = [
+        (field, text) for field, text in strings_of(noun) if 4 <= len(text) <= _MAX_CHARACTERS and not text.split()[1:]
+    ]
+    for (field, head), (other, tail) in permutations(single[:_MAX_PIECES], 2):
+        if may_be_token_piece(tail) and len(tail) >= 8:
             whole = head + tail
             for kind, start, end in tokens(whole, lower(whole)):
                 if start < len(head) < end:

@@ -14,13 +14,13 @@ from typing import Final
 from recollect.gate.tables import pattern
 
 _SPACES: Final = re.compile(r"\s+")
-_SHORTEST: Final = 12  # bytes: what happens to be text by chance is shorter
+_MIN_ENCODED: Final = 12  # bytes: what happens to be text by chance is shorter
 _PLAIN: Final = frozenset(range(0x20, 0x7F)) | frozenset(b"\t\r\n")
-_HEAD: Final = 64  # characters that tell whether the whole is worth decoding
+_CHECKED_CHARACTERS: Final = 64  # characters that tell whether the whole is worth decoding
 
 
-def rejoined(text: str) -> Iterator[tuple[str, list[int]]]:
-    """Yield each token that is split into pieces, joined, with the original offset of each character.
+def rejoined_tokens(text: str) -> Iterator[tuple[str, list[int]]]:
+    """Yield each token that was split into pieces, joined again, and the offset in `text` of each character.
 
     Pieces are strings side by side, items of a list, or letters with spaces between them.
     """
@@ -29,7 +29,7 @@ def rejoined(text: str) -> Iterator[tuple[str, list[int]]]:
     last = 0
     for glue in pattern("glue").finditer(text):
         after = pattern("piece").match(text, glue.end())
-        if glue.start() < last or not after or not random_piece(after[0]):
+        if glue.start() < last or not after or not may_be_token_piece(after[0]):
             continue
         first = glue.start()
         while first > max(last, glue.start() - 256) and (text[first - 1].isalnum() or text[first - 1] in "_-"):
@@ -44,8 +44,8 @@ def rejoined(text: str) -> Iterator[tuple[str, list[int]]]:
             yield "".join(text[start:end] for start, end in spans), [at for span in spans for at in range(*span)]
 
 
-def random_piece(piece: str) -> bool:
-    """Say whether a piece may be part of a token: it has digits or many capitals."""
+def may_be_token_piece(piece: str) -> bool:
+    """Return whether a piece may be part of a token: it has digits or many capitals."""
     return any(c.isdigit() for c in piece) or sum(c.isupper() for c in piece) > len(piece) / 4
 
 
@@ -60,7 +60,7 @@ def unescaped(text: str, spelling: str = "escape") -> tuple[str, list[int]]:
     origin: list[int] = []
     at = 0
     for match in pattern(spelling).finditer(text):
-        char = _character(match)
+        char = _escaped_character(match)
         if char is None:
             continue
         pieces += [text[at : match.start()], char]
@@ -75,15 +75,15 @@ def unescaped(text: str, spelling: str = "escape") -> tuple[str, list[int]]:
 
 def encoded_texts(text: str) -> Iterator[tuple[int, int, str]]:
     """Yield start, end and the decoded text of each run of base64 or hexadecimal that decodes to plain text."""
-    for spelling, decoded in (("base64", _of_base64), ("hexadecimal", _of_hex)):
+    for spelling, decoded in (("base64", _decode_base64), ("hexadecimal", _decode_hex)):
         for match in pattern(spelling).finditer(text):
             inside = decoded(match[0])
-            if len(inside) >= _SHORTEST and _PLAIN.issuperset(inside):
+            if len(inside) >= _MIN_ENCODED and _PLAIN.issuperset(inside):
                 yield match.start(), match.end(), inside.decode("ascii")
 
 
-def _character(match: re.Match[str]) -> str | None:
-    """Return the character of an escape: an empty text for a continued line, None for anything but plain text."""
+def _escaped_character(match: re.Match[str]) -> str | None:
+    """Return the character of an escape: '' for a line continuation, None for a character that is not plain text."""
     found = match.groupdict()
     if found.get("quote"):
         return match["quote"]
@@ -94,21 +94,21 @@ def _character(match: re.Match[str]) -> str | None:
     return chr(code) if code in _PLAIN else None
 
 
-def _of_base64(found: str) -> bytes:
-    """Decode both alphabets of base64; a truncated text is decoded as far as it goes."""
+def _decode_base64(found: str) -> bytes:
+    """Decode standard or URL-safe base64 up to the point where it is cut off; empty where it is not plain text."""
     body = _SPACES.sub("", found).rstrip("=").replace("-", "+").replace("_", "/")
-    head = body[:_HEAD]
-    if not _PLAIN.issuperset(_decoded(head[: len(head) // 4 * 4])):
+    head = body[:_CHECKED_CHARACTERS]
+    if not _PLAIN.issuperset(_padded_base64_bytes(head[: len(head) // 4 * 4])):
         return b""
-    return _decoded(body if len(body) % 4 != 1 else body[:-1])
+    return _padded_base64_bytes(body if len(body) % 4 != 1 else body[:-1])
 
 
-def _decoded(body: str) -> bytes:
+def _padded_base64_bytes(body: str) -> bytes:
     try:
         return base64.b64decode(body + "=" * (-len(body) % 4))
     except (binascii.Error, ValueError):
         return b""
 
 
-def _of_hex(found: str) -> bytes:
+def _decode_hex(found: str) -> bytes:
     return bytes.fromhex(found)

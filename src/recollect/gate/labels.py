@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Final, NamedTuple
 
-from recollect.gate.tables import Hinted, Lowered, compiled, lower, table
+from recollect.gate.tables import Hinted, Lowered, compiled_pattern, lower, table
 from recollect.gate.time_limit import check_time
 
 _KINDS: Final = ("password", "key", "pin", "credentials", "login", "seed")
 _SUFFIX: Final = r"(?:[_\-.]?(?:prod(?:uction)?|dev|stag(?:e|ing)|live|value|plain(?:text)?|raw|b64|base64|\d{1,2}))?"
-_WINDOW: Final = 120
+_WINDOW_CHARACTERS: Final = 120
 _MIXED: Final = re.compile(r"\d[A-Za-z]*$")
 _PLAIN: Final = frozenset({"tr", "ru", "hu", "he", "ar", "hi", "asia", "ja", "ko", "zh"})  # languages without "is"
 
@@ -32,20 +32,20 @@ class Label(NamedTuple):
 
     @property
     def announces(self) -> bool:
-        """Say whether a value may stand beside it without more words."""
+        """Return whether the value may stand beside the label without a word such as "is" between them."""
         return self.kind in ("password", "key")
 
     @property
-    def clear(self) -> bool:
-        """Say whether an ordinary word behind it is a password all the same."""
+    def takes_ordinary_words(self) -> bool:
+        """Return whether even an ordinary word after the label is a password."""
         return self.english and len(self.text) > 4
 
 
 @cache
-def _labels() -> Hinted[tuple[str, str, str, bool]]:
-    """Return pattern, kind, language and whether it starts a word, of each label by its hint.
+def _label_patterns() -> Hinted[tuple[str, str, str, bool]]:
+    """Return the patterns of all labels, indexed by hint: pattern, kind, language, whether the label starts a word.
 
-    The patterns are for texts in lower case.
+    The patterns match lower-case text.
     """
     rows = []
     for kind in _KINDS:
@@ -59,11 +59,11 @@ def _labels() -> Hinted[tuple[str, str, str, bool]]:
 
 
 def labels(text: str, lowered: Lowered) -> list[Label]:
-    """Return the labels of a text in their order, of those that overlap the longest."""
+    """Return the labels of a text in order; of overlapping labels only the longest."""
     found = []
-    for source, kind, language, bounded in _labels().within(lowered):
+    for source, kind, language, bounded in _label_patterns().within(lowered):
         check_time()
-        for match in compiled(source).finditer(lowered):
+        for match in compiled_pattern(source).finditer(lowered):
             start, end = match.span()
             before = text[start - 1 : start]
             if not (bounded and before.isalpha() and not (text[start].isupper() and before.islower())):
@@ -77,19 +77,20 @@ def labels(text: str, lowered: Lowered) -> list[Label]:
             label.kind == other.kind or (label[:2] == other[:2] and label.kind in ("pin", "key")) for other in near
         ):
             kept.append(label)
-    return list(_with_room(text, kept))
+    return list(_with_search_limits(text, kept))
 
 
-def _in_a_value(text: str, name: Label) -> bool:
-    """Say whether a label is a piece of a longer value, such as `Lamp7Pass` or `Pass2Lamp`, with room of its own."""
+def _is_inside_value(text: str, name: Label) -> bool:
+    """Return whether a label is part of a longer value, such as `Lamp7Pass` or `Pass2Lamp`."""
     after = text[name.end : name.end + 1]
     if text[name.end - 1].isdigit() and text[name.end : name.end + 2].lstrip(" \"')]")[:1] not in (":", "="):
         return True
     return (after.isascii() and after.isalnum()) or bool(_MIXED.search(text, max(0, name.start - 24), name.start))
 
 
-def _with_room(text: str, names: list[Label]) -> Iterator[Label]:
-    borders = [name for name in names if name.announces and not _in_a_value(text, name)]
+def _with_search_limits(text: str, names: list[Label]) -> Iterator[Label]:
+    """Yield each label with the first and the last offset at which its own value may stand."""
+    borders = [name for name in names if name.announces and not _is_inside_value(text, name)]
     ends = [0, *(name.end for name in borders)]
     starts = [*(name.start for name in borders), len(text)]
     place = 0
@@ -97,4 +98,6 @@ def _with_room(text: str, names: list[Label]) -> Iterator[Label]:
         border = place < len(borders) and borders[place] is name
         before, after = (ends[place], starts[place + border]) if name.announces else (0, len(text))
         place += border
-        yield name._replace(first=max(before, name.start - _WINDOW), last=min(after, name.end + _WINDOW))
+        yield name._replace(
+            first=max(before, name.start - _WINDOW_CHARACTERS), last=min(after, name.end + _WINDOW_CHARACTERS)
+        )

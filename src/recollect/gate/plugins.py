@@ -27,34 +27,34 @@ _TOKEN_AFTER: Final = re.compile(r"[\w+/=.~\-]*")
 _BEFORE_END: Final = re.compile(r"[^\w+/.~\-]")
 
 
-def library(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield kind, start and end of each secret that the library's plugins find."""
-    for offset, window in _windows(text):
+def plugin_secrets(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield kind, start and end of each secret that the plugins of detect-secrets find."""
+    for offset, window in _text_windows(text):
         check_time()
-        piece = _without_gaps(window)
+        piece = _shortened_gaps(window)
         lowered = piece.lower()
         with _LOADING:
-            plugins = _plugins()
+            plugins = _hinted_plugins()
         for kind, hints, loose, plugin in plugins:
             values = list(plugin.analyze_string(piece)) if any(hint in lowered for hint in hints) else []
-            if not values or (loose and not any(heuristics.key(value.strip(' "=:')) for value in values)):
+            if not values or (loose and not any(heuristics.looks_like_key(value.strip(' "=:')) for value in values)):
                 continue
             last = 0
             for match in (match for denied in plugin.denylist for match in denied.finditer(piece)):
                 if offset + match.end() > last:
-                    first, last = _widened(text, offset + match.start(), offset + match.end())
-                    if heuristics.real_token(text[first:last]):
+                    first, last = _widen_to_token(text, offset + match.start(), offset + match.end())
+                    if heuristics.is_real_token(text[first:last]):
                         yield kind, first, last
 
 
-def _without_gaps(window: str) -> str:
-    """Cover the blanks that follow three blanks in a row: several patterns are cubic in a run of them."""
+def _shortened_gaps(window: str) -> str:
+    """Return the text with a NUL for each blank after three in a row; some patterns are cubic in a run of blanks."""
     return _GAP.sub(lambda gap: "\0" * len(gap[0]), window)
 
 
 @cache
-def _plugins() -> tuple[tuple[str, tuple[str, ...], bool, Any], ...]:
-    """Return kind, hints, whether a finding must look like a key, and the plugin."""
+def _hinted_plugins() -> tuple[tuple[str, tuple[str, ...], bool, Any], ...]:
+    """Return each plugin with its kind, its hints, and whether its findings must look like a key."""
     found = []
     for kind, hints, path, *loose in table("tokens")["plugins"]:
         module, _, name = path.partition(".")
@@ -63,8 +63,8 @@ def _plugins() -> tuple[tuple[str, tuple[str, ...], bool, Any], ...]:
     return tuple(found)
 
 
-def _windows(text: str) -> Iterator[tuple[int, str]]:
-    """Cut the text where white space allows, so that no plugin's pattern meets more than a window at a time."""
+def _text_windows(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the offset and the text of each window, cut at white space; a plugin's pattern sees a window at a time."""
     start = 0
     while start < len(text):
         end = min(len(text), start + _WINDOW)
@@ -79,8 +79,8 @@ def _windows(text: str) -> Iterator[tuple[int, str]]:
         start = end - _OVERLAP
 
 
-def _widened(text: str, start: int, end: int) -> tuple[int, int]:
-    """Stretch a span over the whole token: several plugins report only the first part of what they found."""
+def _widen_to_token(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return the span of the whole token, because several plugins report only its first part."""
     reversed_before = text[max(0, start - _OVERLAP) : start][::-1]
     stopped = _BEFORE_END.search(reversed_before)
     after = _TOKEN_AFTER.match(text, end, end + _TOKEN_LIMIT)

@@ -25,11 +25,12 @@ _PUTTY_FARTHEST: Final = 8_192
 
 def private_keys(text: str) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each private key."""
-    yield from _spans(text, _BEGIN, _END, _FARTHEST)
-    yield from _spans(text, _PUTTY, _PUTTY_END, _PUTTY_FARTHEST)
+    yield from _key_spans(text, _BEGIN, _END, _FARTHEST)
+    yield from _key_spans(text, _PUTTY, _PUTTY_END, _PUTTY_FARTHEST)
 
 
-def _spans(text: str, begin: re.Pattern[str], end: re.Pattern[str], farthest: int) -> Iterator[tuple[int, int]]:
+def _key_spans(text: str, begin: re.Pattern[str], end: re.Pattern[str], farthest: int) -> Iterator[tuple[int, int]]:
+    """Yield the span from each `begin` to the next `end` within `farthest` characters, else to the end of the body."""
     heads = [match.span() for match in begin.finditer(text)]
     if not heads:
         return

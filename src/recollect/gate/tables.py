@@ -47,8 +47,8 @@ def table(name: str) -> dict[str, Any]:
 
 
 @cache
-def compiled(source: str) -> re.Pattern[str]:
-    """Return a pattern; most of the tables' patterns are never needed, so each is compiled at its first use."""
+def compiled_pattern(source: str) -> re.Pattern[str]:
+    """Return the compiled pattern; it is compiled at its first use, as most patterns are never needed."""
     return re.compile(source)
 
 
@@ -58,7 +58,7 @@ def pattern(name: str) -> re.Pattern[str]:
 
     def words(match: re.Match[str]) -> str:
         group, _, name = match[1].partition(".")
-        return either(table("labels")[group][name])
+        return any_word_pattern(table("labels")[group][name])
 
     return re.compile(re.sub("«([a-z.]+)»", words, re.sub(r"\n\s*", "", table("patterns")[name])))
 
@@ -73,8 +73,8 @@ def lower(text: str) -> Lowered:
     return lowered
 
 
-def either(words: Iterable[str]) -> str:
-    """Return a pattern for one of several words, the longest first."""
+def any_word_pattern(words: Iterable[str]) -> str:
+    """Return a pattern that matches any of the words, the longest first."""
     return "|".join(
         re.escape(word).replace(r"\ ", " ") for word in sorted(set(words), key=lambda word: (-len(word), word))
     )

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from time import thread_time
 from typing import Final
 
-_ENDS: Final[ContextVar[float]] = ContextVar("ends", default=float("inf"))
+_END_OF_SCAN: Final[ContextVar[float]] = ContextVar("ends", default=float("inf"))
 
 
 class ScanTooLong(Exception):
@@ -16,16 +16,16 @@ class ScanTooLong(Exception):
 
 
 @contextmanager
-def at_most(seconds: float) -> Iterator[None]:
-    """Let the scans inside the block use so much processor time together; a block around it may allow less."""
-    token = _ENDS.set(min(_ENDS.get(), thread_time() + seconds))
+def limit_scan_time(seconds: float) -> Iterator[None]:
+    """Limit all scans inside the block together to `seconds` of processor time; an outer block may allow less."""
+    token = _END_OF_SCAN.set(min(_END_OF_SCAN.get(), thread_time() + seconds))
     try:
         yield
     finally:
-        _ENDS.reset(token)
+        _END_OF_SCAN.reset(token)
 
 
 def check_time() -> None:
     """Raise `ScanTooLong` where the scan has used all its time."""
-    if thread_time() > _ENDS.get():
+    if thread_time() > _END_OF_SCAN.get():
         raise ScanTooLong

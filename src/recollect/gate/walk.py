@@ -18,12 +18,13 @@ _HARMLESS: Final = (type(None), bool, int, float, complex, Decimal, date, time, 
 _SEQUENCES: Final = (list, tuple, set, frozenset)
 
 
-def texts(noun: BaseModel) -> Iterator[tuple[str, str]]:
+def strings_of(noun: BaseModel) -> Iterator[tuple[str, str]]:
     """Yield each string with the dotted name of its field; raise `TypeError` for a value that cannot be read."""
-    yield from _walk(noun, "")
+    yield from _strings_in(noun, "")
 
 
-def _walk(value: object, field: str) -> Iterator[tuple[str, str]]:
+def _strings_in(value: object, field: str) -> Iterator[tuple[str, str]]:
+    """Yield the name of the field and the text of each string in a value, those in mappings, lists and models too."""
     if isinstance(value, _HARMLESS):
         return
     if isinstance(value, str):
@@ -34,14 +35,14 @@ def _walk(value: object, field: str) -> Iterator[tuple[str, str]]:
             if name not in declared:
                 yield field or "extra", name
             label = name if name in declared else "extra"
-            yield from _walk(part, f"{field}.{label}" if field else label)
+            yield from _strings_in(part, f"{field}.{label}" if field else label)
     elif isinstance(value, Mapping):
         for key, part in value.items():
-            yield from _walk(key, field)
-            yield from _walk(part, field)
+            yield from _strings_in(key, field)
+            yield from _strings_in(part, field)
     elif type(value) in _SEQUENCES:
         for part in value:  # type: ignore[attr-defined]  # one of `_SEQUENCES`
-            yield from _walk(part, field)
+            yield from _strings_in(part, field)
     else:
         raise TypeError(f"the gate cannot read `{field}`: {type(value).__name__} is not text, a number or a time")
 
@@ -53,13 +54,13 @@ def rewrite(value: Any, change: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return change(value)
     if isinstance(value, BaseModel):
-        return type(value)(**parts(value, change))
+        return type(value)(**rewritten_fields(value, change))
     if isinstance(value, Mapping):
         return {rewrite(key, change): rewrite(part, change) for key, part in value.items()}
     return type(value)(rewrite(part, change) for part in value)
 
 
-def parts(noun: BaseModel, change: Callable[[str], str]) -> dict[str, Any]:
+def rewritten_fields(noun: BaseModel, change: Callable[[str], str]) -> dict[str, Any]:
     """Return the fields that were set when the model was built, with every string changed."""
     filled = noun.model_fields_set | set(noun.model_extra or {})
     return {

@@ -10,8 +10,8 @@ import re
 import unicodedata
 from itertools import pairwise
 
-from recollect.text.normalization import orderly
-from recollect.text.sentences import sentences, spans
+from recollect.text.normalization import limit_marks
+from recollect.text.sentences import sentence_spans, sentences
 
 _CONTRACTIONS = (
     (re.compile(r"[‘’]"), "'"),
@@ -69,7 +69,7 @@ def merged_text(old: str, new: str) -> str:
     if "```" in old or "```" in new:
         return old if new in old else f"{old}\n{new}"
     text = old.strip()
-    places = list(spans(text))
+    places = list(sentence_spans(text))
     known = [text[start:end] for start, end in places]
     both = list(known)
     whole = {_open_beginnings(one)[-1]: at for at, one in enumerate(known)}
@@ -121,7 +121,7 @@ def _compared_words(text: str) -> list[str]:
     for pattern, plain in _CONTRACTIONS:
         text = pattern.sub(plain, text)
     found: list[str] = []
-    for piece in _OPENING.sub("", _THOUSANDS.sub("", unicodedata.normalize("NFC", orderly(text)))).split():
+    for piece in _OPENING.sub("", _THOUSANDS.sub("", unicodedata.normalize("NFC", limit_marks(text)))).split():
         bare = piece.rstrip(_BEHIND)
         word = bare.lstrip(_BEFORE)
         amount = _AMOUNT.fullmatch(word)

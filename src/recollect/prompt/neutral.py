@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from recollect.gate.look_alikes import without_look_alikes
-from recollect.text.normalization import orderly
-from recollect.text.separators import SEPARATORS, gap
+from recollect.text.normalization import limit_marks
+from recollect.text.separators import SEPARATORS, gap_for
 
 _SUSPECT = re.compile(
     r"[^\t\n\x20-\x7e]|[<\[]|&(?:lt|#)|[a-z][ \t*_]*:", re.IGNORECASE
@@ -44,30 +44,31 @@ _FRAMES = frozenset(
 
 
 def neutral(text: str) -> str:
-    """Return a text without invisible characters, with another sign where a frame of a conversation would begin.
+    """Return a text without invisible characters and with another sign where a frame of a conversation would begin.
 
     Tabs, line breaks, the joiners inside words and emoji, and the tags of ordinary markup stay.
     """
     if not _SUSPECT.search(text):
         return text
-    seen = visible(text)
-    seen = _LESS.sub(lambda less: "‹" * len(less[0]) if _frames(less[1]) else less[0], seen)
-    seen = _ESCAPED.sub(lambda less: "‹" if _frames(less[1]) else less[0], seen)
+    seen = without_invisible(text)
+    seen = _LESS.sub(lambda less: "‹" * len(less[0]) if _is_frame_name(less[1]) else less[0], seen)
+    seen = _ESCAPED.sub(lambda less: "‹" if _is_frame_name(less[1]) else less[0], seen)
     seen = _INSTRUCTIONS.sub("⟦", seen)
     return _TURN.sub(lambda turn: f"{turn[1] or turn[3] or ''}[{turn[2] or turn[4]}]", seen)
 
 
-def visible(text: str) -> str:
-    """Return a text without the characters that nobody sees; what ends a line or a page leaves a space."""
-    return _UNSEEN.sub("", SEPARATORS.sub(gap, text))
+def without_invisible(text: str) -> str:
+    """Return a text without invisible characters; the end of a line or a page becomes a space."""
+    return _UNSEEN.sub("", SEPARATORS.sub(gap_for, text))
 
 
 def neutral_json(body: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a JSON object with every text in it neutral, names of fields too: some are labels that are counted."""
+    """Return a JSON object with every text in it neutral, the names of fields too."""
     return {neutral(name): _neutral_value(value) for name, value in body.items()}
 
 
 def _neutral_value(value: Any) -> Any:
+    """Return a JSON value with every text in it neutral."""
     if isinstance(value, str):
         return neutral(value)
     if isinstance(value, list):
@@ -75,8 +76,8 @@ def _neutral_value(value: Any) -> Any:
     return neutral_json(value) if isinstance(value, Mapping) else value
 
 
-def _frames(after: str) -> bool:
-    """Say whether what stands between `<` and `>` is the name of a frame, however it is spaced or written."""
+def _is_frame_name(after: str) -> bool:
+    """Return whether the text after `<` is the name of a frame, however it is spaced or written."""
     plain = without_look_alikes(unicodedata.normalize("NFKC", after).casefold())
     name = _NAME.match(plain)
     whole = "".join(filter(str.isalnum, plain))
@@ -86,5 +87,5 @@ def _frames(after: str) -> bool:
 
 def without_marks(text: str) -> str:
     """Return a text in lower case, in compatible characters and without accents; non-Latin scripts keep their marks."""
-    apart = unicodedata.normalize("NFKD", orderly(text)).casefold()
+    apart = unicodedata.normalize("NFKD", limit_marks(text)).casefold()
     return unicodedata.normalize("NFC", "".join(char for char in apart if not "\u0300" <= char <= "\u036f"))

@@ -21,7 +21,7 @@ from urllib.parse import unquote
 from zlib import crc32
 
 from recollect.gate.look_alikes import without_look_alikes
-from recollect.prompt.neutral import neutral, visible, without_marks
+from recollect.prompt.neutral import neutral, without_invisible, without_marks
 from recollect.text.sentences import sentences
 
 REDACTED: Final = "[redacted: instruction]"
@@ -39,20 +39,20 @@ WEIGHTS: Final = "order_weights.bin"
 
 _LONGEST_JUDGED: Final = 20_000  # characters of a text from outside that are read for orders
 _LINE_JUDGED: Final = 2_000
-_SPOKEN: Final = 6  # words of a line that may be an order in any wording
-_MOST: Final = 400  # characters of a sentence that are read
+_MIN_SPOKEN_WORDS: Final = 6  # words of a line that may be an order in any wording
+_MAX_SENTENCE: Final = 400  # characters of a sentence that are read
 _WEB: Final = re.compile(
     r"\b(?:https?|ftp)\b\W*\S+|\b[^\s@]{1,64}@[^\s@]{1,99}\.\w+|\b[\w.-]{1,99}\.(?:example|com|net|io|org|ru)\b\S*"
 )
 _DENSE: Final = "\u0e00-\u0eff\u3040-\u30ff\u3400-\u9fff"  # written without spaces: each letter is a word
 _WORD: Final = re.compile(rf"[{_DENSE}]|[^\W\d_{_DENSE}]+|\d+|[,:;?]")
 _LATIN: Final = re.compile(r"[a-zà-ɏ]+")
-_LONGEST: Final = 24  # letters of a word
-_GRAM: Final = 4
-_FEWEST: Final = 2  # words of an order
-_SHORT: Final = 50  # features of a sentence that says little
-_REACH: Final = 3
-_NEAR: Final = 5
+_MAX_WORD: Final = 24  # letters of a word
+_GRAM_LETTERS: Final = 4
+_MIN_ORDER_WORDS: Final = 2  # words of an order
+_MIN_FEATURES: Final = 50  # features of a sentence that says little
+_MAX_PAIR_DISTANCE: Final = 3
+_MAX_CONCEPT_DISTANCE: Final = 5
 
 CONCEPTS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -138,39 +138,39 @@ class Governed:
 def governed(text: str) -> Governed:
     """Return a text without orders to the model and without frames of a conversation.
 
-    A line whose sentences are harmless one by one but not together is redacted whole, and so are two such lines.
+    A line is redacted whole where its sentences are an order only together, and so are two such lines.
     """
     lines, redacted = [], 0
-    for line in visible(text).split("\n"):
-        kept, count = _line(line)
+    for line in without_invisible(text).split("\n"):
+        kept, count = _redacted_line(line)
         redacted += count
         lines.append(kept)
     filled = [place for place, line in enumerate(lines) if line.strip()]
     for first, second in pairwise(filled):
-        if REDACTED not in lines[first] + lines[second] and orders(f"{lines[first]} {lines[second]}", CERTAIN):
+        if REDACTED not in lines[first] + lines[second] and is_order(f"{lines[first]} {lines[second]}", CERTAIN):
             lines[first], lines[second] = REDACTED, ""
             redacted += 1
     return Governed(neutral("\n".join(lines)), redacted)
 
 
 def gives_orders(text: str) -> bool:
-    """Say whether a text that somebody else wrote has a line, or two that follow each other, for a model to obey.
+    """Return whether a text has a line, or two lines in a row, that a model might take for an order.
 
-    Lines of few words are names and messages of programs: of those only what is certain counts.
+    Short lines are names and messages of programs: for these only a certain order counts.
     """
     lines = [line[:_LINE_JUDGED] for line in text[:_LONGEST_JUDGED].split("\n")]
-    spoken = [line for line in lines if len(line.split()) >= _SPOKEN]
-    brief = (line for line in lines if len(line.split()) < _SPOKEN)
-    return bool(governed("\n".join(spoken)).redacted) or any(orders(line, CERTAIN) for line in brief)
+    spoken = [line for line in lines if len(line.split()) >= _MIN_SPOKEN_WORDS]
+    brief = (line for line in lines if len(line.split()) < _MIN_SPOKEN_WORDS)
+    return bool(governed("\n".join(spoken)).redacted) or any(is_order(line, CERTAIN) for line in brief)
 
 
-def orders(text: str, least: float = LIKELY) -> bool:
-    """Say whether a text sounds like an order to a model, with a score of `least` or more."""
-    return order_score(plain(unescaped(text))) >= least
+def is_order(text: str, least: float = LIKELY) -> bool:
+    """Return whether a text sounds like an order to a model, with a score of at least `least`."""
+    return order_score(comparable_text(unescaped(text))) >= least
 
 
-def _line(line: str) -> tuple[str, int]:
-    """Return a line with its orders redacted, and how many they were."""
+def _redacted_line(line: str) -> tuple[str, int]:
+    """Return a line with its orders redacted, and how many orders it had."""
     if (
         len(line) > _LONGEST_LINE
         or _MESSAGE.search(line)
@@ -180,17 +180,17 @@ def _line(line: str) -> tuple[str, int]:
     if header := _HEADER.match(line):
         return f"[{header[2]}]", 0
     pieces = sentences(line, semicolons=True)
-    found = [orders(piece) for piece in pieces]
+    found = [is_order(piece) for piece in pieces]
     rest = [piece for piece, order in zip(pieces, found, strict=True) if not order]
-    if len(rest) > 1 and orders(" ".join(rest), CERTAIN):
+    if len(rest) > 1 and is_order(" ".join(rest), CERTAIN):
         return REDACTED, 1
     if not any(found):
         return line, 0
     return " ".join(REDACTED if order else piece for piece, order in zip(pieces, found, strict=True)), sum(found)
 
 
-def plain(text: str) -> str:
-    """Return a text as it is compared: Latin letters for their lookalikes, no marks, single spaces."""
+def comparable_text(text: str) -> str:
+    """Return a text as it is compared: Latin letters in place of look-alikes, no marks, single spaces."""
     return " ".join(_MARKUP.sub(" ", without_look_alikes(without_marks(text))).split())
 
 
@@ -201,41 +201,43 @@ def unescaped(text: str) -> str:
 
 
 def _escaped_character(match: re.Match[str]) -> str:
+    """Return the character of an escape; the escape itself where it stands for none."""
     number = int(match[1] or match[2] or match[3], 16)
     return chr(number) if number < 0x110000 and not 0xD800 <= number < 0xE000 else ""
 
 
 def order_score(plain: str) -> float:
     """Return the log-odds that a sentence is an order to a model; it comes folded, in Latin letters where it may."""
-    if len(_WORD.findall(plain)) < _FEWEST:
+    if len(_WORD.findall(plain)) < _MIN_ORDER_WORDS:
         return -9.0
-    places = features(plain)
-    weights = _weights()
+    places = feature_places(plain)
+    weights = _weights_and_bias()
     return (sum(weights[place] for place in places) * feature_weight(places) + weights[SLOTS]) / SCALE
 
 
 def feature_weight(places: Sequence[int]) -> float:
-    """Return the weight of each feature: 1 / √n for n features, where a short sentence counts as `_SHORT`."""
-    return 1.0 / sqrt(max(len(places), _SHORT))
+    """Return the weight of each feature: 1 / √n for n features, with n at least `_MIN_FEATURES`."""
+    return 1.0 / sqrt(max(len(places), _MIN_FEATURES))
 
 
-def features(plain: str) -> list[int]:
+def feature_places(plain: str) -> list[int]:
     """Return the places of the distinct features of a sentence, 0 to SLOTS - 1, in order."""
     tokens = [
-        "0" if word[0].isdigit() else word[:_LONGEST] for word in _WORD.findall(_WEB.sub(" urlurl ", plain[:_MOST]))
+        "0" if word[0].isdigit() else word[:_MAX_WORD]
+        for word in _WORD.findall(_WEB.sub(" urlurl ", plain[:_MAX_SENTENCE]))
     ]
     words = [word for word in tokens if word.isalnum()]
     found = {crc32(name.encode()) % SLOTS for name in _feature_names(tokens, words)}
-    return sorted(found.union(*map(_of_word, words)))
+    return sorted(found.union(*map(_concepts_of_word, words)))
 
 
 @lru_cache(maxsize=20_000)
-def _of_word(word: str) -> frozenset[int]:
-    return frozenset(crc32(name.encode()) % SLOTS for name in (f"w {word}", *_grams(word)))
+def _concepts_of_word(word: str) -> frozenset[int]:
+    return frozenset(crc32(name.encode()) % SLOTS for name in (f"w {word}", *_letter_grams(word)))
 
 
 @lru_cache(maxsize=1)
-def _weights() -> tuple[int, ...]:
+def _weights_and_bias() -> tuple[int, ...]:
     """Return the weights, and after them the bias, two bytes in all."""
     packed = (files("recollect.prompt") / WEIGHTS).read_bytes()
     signed = [weight - 256 if weight > 127 else weight for weight in packed[:SLOTS]]
@@ -243,32 +245,35 @@ def _weights() -> tuple[int, ...]:
 
 
 def _feature_names(tokens: Sequence[str], words: Sequence[str]) -> Iterator[str]:
+    """Yield the names of the features of a sentence: pairs of neighbours, pairs with a gap, and concepts."""
     for first, two in pairwise(["^", *tokens]):
         yield f"b {first} {two}"
     for place, first in enumerate(words):
-        for two in words[place + 2 : place + 1 + _REACH]:
+        for two in words[place + 2 : place + 1 + _MAX_PAIR_DISTANCE]:
             yield f"s {first} {two}"
-    yield from _concepts(words)
+    yield from _concept_features(words)
 
 
-def _concepts(words: Sequence[str]) -> Iterator[str]:
+def _concept_features(words: Sequence[str]) -> Iterator[str]:
     """Yield the concept features of words: single concepts, pairs, near pairs in order, and the first concept."""
     named = [_OF_WORD.get(word, ()) for word in words]
     found = sorted({name for names in named for name in names})
     yield from (f"c {name}" for name in found)
     yield from (f"c {first} {two}" for first, two in combinations(found, 2))
     for place, names in enumerate(named):
-        later = {name for after in named[place + 1 : place + 1 + _NEAR] for name in after} if names else ()
+        later = (
+            {name for after in named[place + 1 : place + 1 + _MAX_CONCEPT_DISTANCE] for name in after} if names else ()
+        )
         yield from (f"o {name} {two}" for name in names for two in later)
     if named:
         yield from (f"^c {name}" for name in named[0])
 
 
-def _grams(word: str) -> Iterator[str]:
-    """Yield pieces of a word: of Latin letters fours, of other scripts threes and twos."""
+def _letter_grams(word: str) -> Iterator[str]:
+    """Yield pieces of a word: four letters of Latin script, else three and two."""
     if _LATIN.fullmatch(word):
         marked = f"<{word}>"
-        yield from (f"g {marked[place : place + _GRAM]}" for place in range(len(marked) - _GRAM + 1))
+        yield from (f"g {marked[place : place + _GRAM_LETTERS]}" for place in range(len(marked) - _GRAM_LETTERS + 1))
         return
     for size in (2, 3):
         yield from (f"g {word[place : place + size]}" for place in range(len(word) - size + 1))

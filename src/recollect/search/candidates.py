@@ -23,10 +23,10 @@ from recollect.store.text.index import Term
 from recollect.store.vectors.index import SCANNED_AWAY
 from recollect.text import short_forms
 from recollect.text.languages import is_english
-from recollect.text.short_forms import plural
+from recollect.text.short_forms import plural_of
 from recollect.text.speaker_names import named_speakers, transcript_speakers, without_names
 from recollect.text.terms import forms, stem
-from recollect.text.writing_systems import certainty, is_dense, is_latin
+from recollect.text.writing_systems import is_dense, is_latin, word_probability
 
 if TYPE_CHECKING:
     import numpy as np
@@ -285,7 +285,7 @@ def search_terms(app: App, query: ParsedQuery, view: View) -> SearchTerms:
     alike = {word: forms(word) for word in query.words}
     joined, others = joined_words(query), short_forms.other_forms(query.text)
     pieces = {
-        piece: (*forms(piece), plural(piece)) for found in others.values() for one in found for piece in one.split()
+        piece: (*forms(piece), plural_of(piece)) for found in others.values() for one in found for piece in one.split()
     }
     asked = [*joined, *(one for found in (*alike.values(), *pieces.values()) for one in found)]
     facts = app.records.query_facts(asked, query.name_words, view)
@@ -303,7 +303,7 @@ def search_terms(app: App, query: ParsedQuery, view: View) -> SearchTerms:
     telling = _rarest_words(telling, uses)[:_MOST_TERMS]
     weights: dict[str, float] = {}
     for word in rare:
-        weight = rarity(uses.get(word, 0), size) * certainty(word, word in uses)
+        weight = rarity(uses.get(word, 0), size) * word_probability(word, word in uses)
         weights[stem(word)] = max(weights.get(stem(word), 0.0), weight)
     unknown = [word for word in telling if word not in uses]
     joined = {word: phrase for word, phrase in joined.items() if word in stored}

@@ -10,7 +10,7 @@ from recollect.search.periods import RELATIVE_TO_NOW
 from recollect.text import writing_systems
 from recollect.text.normalization import fold
 from recollect.text.speaker_names import name_words
-from recollect.text.terms import LONGEST_WORD, STOP_WORDS, contracted_negations, distinct, without_contractions
+from recollect.text.terms import LONGEST_WORD, STOP_WORDS, contracted_negations, distinct_words, without_contractions
 
 _COMPOUND = re.compile(r"[^\W_](?:[\w./:@#+\\-]*[^\W_])?")
 _IDENTIFIER = re.compile(r"[_/\\#@]|::|[a-z]{2}\.[a-z]|[a-z][A-Z]|[^\W\d_]\W?\d|\d\W?[^\W\d_]|\d{4}")
@@ -52,12 +52,12 @@ def parse(query: str) -> ParsedQuery:
     folded = _without_time(fold(query))
     words, emoji = _query_words(folded), writing_systems.emoji(query)
     names = [one for one in _COMPOUND.findall(folded) if not one.isalnum() and len(one) <= LONGEST_WORD * 4]
-    names += [run for run in writing_systems.runs(folded) if len(run) <= LONGEST_WORD]
+    names += [run for run in writing_systems.dense_runs(folded) if len(run) <= LONGEST_WORD]
     names += emoji if words else ()
     names += () if _meaningful_words(without_contractions(folded)) else contracted_negations(folded)
     return ParsedQuery(
         text=query,
-        model_text=writing_systems.in_words(query),
+        model_text=writing_systems.emoji_as_words(query),
         words=tuple(dict.fromkeys(words or emoji)),
         compounds=_phrases(names),
         pairs=_phrases(_PAIR.findall(folded), _MOST_PAIRS),
@@ -89,12 +89,14 @@ def _query_words(folded: str) -> list[str]:
 
 def _meaningful_words(folded: str) -> list[str]:
     """Return the distinct words that carry meaning."""
-    return [word for word in _distinct_words(folded) if word not in STOP_WORDS and not writing_systems.is_lone(word)]
+    return [
+        word for word in _distinct_words(folded) if word not in STOP_WORDS and not writing_systems.is_single_kana(word)
+    ]
 
 
 def _distinct_words(folded: str) -> list[str]:
     """Return the distinct words of a folded text, without those that are too long."""
-    found = distinct(writing_systems.words(folded, every=False), _MOST_WORDS)
+    found = distinct_words(writing_systems.words(folded, every=False), _MOST_WORDS)
     return [word for word in found if len(word) <= LONGEST_WORD]
 
 

@@ -23,7 +23,7 @@ from recollect.search.scores import PASSING
 from recollect.search.spelling import best_weight
 from recollect.search.word_weights import rarity, saturated
 from recollect.text.normalization import fold
-from recollect.text.terms import STOP_WORDS, questions, stem
+from recollect.text.terms import STOP_WORDS, share_of_questions, stem
 
 if TYPE_CHECKING:
     import numpy as np
@@ -146,7 +146,7 @@ class _Measured:
         before, after = self._session_sides()
         bm25, cosine, late, rare = self._bm25, self._cosine, self._late, self._rare
         speakers = found.rows.column("speaker", self._ids[: self._count])
-        asked = _numbers([questions(text[:_FEATURED]) if "?" in text else 0.0 for text in contents])
+        asked = _numbers([share_of_questions(text[:_FEATURED]) if "?" in text else 0.0 for text in contents])
         near = np.zeros((self._count, 2))
         proximity, holds = Proximity(found.terms.weights), frozenset(np.flatnonzero(self._held.any(axis=1)).tolist())
         for place in self._promising_places():

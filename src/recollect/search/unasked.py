@@ -15,11 +15,11 @@ from recollect.app import App
 from recollect.domain.enums import OF_SESSION
 from recollect.domain.requests import Caller, Query
 from recollect.domain.results import Memory
-from recollect.prompt.fence import permitted
+from recollect.prompt.fence import may_show_unasked
 from recollect.search.candidates import FIRST, snapshot_for
 from recollect.search.hits import ranking_of
 from recollect.search.match import STRONG
-from recollect.text.prompts import added_removed
+from recollect.text.prompts import without_agent_blocks
 
 LEAST: Final = STRONG
 """Match (0–1) from which a memory is shown unasked: of these four in five helped, in recordings that chose it."""
@@ -44,7 +44,7 @@ def sure_matches(
     with snapshot_for(app, query, caller) as seen:
         hits = ranking_of(app, query, seen.model_copy(update={"condensed": False})).hits
     sure = [hit.memory for hit in hits if hit.match >= LEAST and hit.older_than is None and hit.contradicts is None]
-    speaking = [one for one in sure if one.speaks_unasked and one.type not in OF_SESSION and permitted(one)]
+    speaking = [one for one in sure if one.speaks_unasked and one.type not in OF_SESSION and may_show_unasked(one)]
     return [one for one in speaking if one.id not in known or one.updated_at > known[one.id]]
 
 
@@ -53,7 +53,7 @@ def question_of(prompt: str) -> str:
 
     It is empty for a command, which nothing is searched for.
     """
-    prompt = added_removed(prompt)
+    prompt = without_agent_blocks(prompt)
     if _COMMAND.match(prompt):
         return ""
     bare = " ".join(_MARKUP.sub(" ", prompt).split()) or " ".join(prompt.split())

@@ -24,9 +24,9 @@ OUTPUTS: Final = 5
 THRESHOLD: Final = 0.05
 """Jaccard similarity of keywords below which a text is of another topic than the window."""
 
-_FEWEST: Final = 3  # keywords of a text that says what it is about
-_MOST: Final = 20  # keywords of a text, the most frequent
-_NAMED: Final = 8  # keywords that name a topic
+_MIN_KEYWORDS: Final = 3  # keywords of a text that says what it is about
+_MAX_KEYWORDS: Final = 20  # keywords of a text, the most frequent
+_NAMING_KEYWORDS: Final = 8  # keywords that name a topic
 _WORD: Final = re.compile(r"\w+")
 
 
@@ -48,28 +48,28 @@ class Boundary(BaseModel):
 
 
 def window_after(window: Window, text: str, at: datetime, *, prompt: bool = False) -> tuple[Window, Boundary | None]:
-    """Return the next window after an output or a prompt, and the boundary before it if it opens another topic.
+    """Return the window after an output or a prompt, and the boundary before the text if it opens another topic.
 
-    The window of a new topic holds that text alone. A text of fewer than three keywords says nothing of the topic.
+    The window of a new topic holds that text alone. A text of fewer than three keywords leaves the topic open.
     """
-    counts = _counts(text)
-    words = frozenset(word for word, _ in counts.most_common(_MOST))
-    if len(words) < _FEWEST:
+    counts = _topic_word_counts(text)
+    words = frozenset(word for word, _ in counts.most_common(_MAX_KEYWORDS))
+    if len(words) < _MIN_KEYWORDS:
         return window, None
     full = len(window.outputs) == OUTPUTS or (prompt and bool(window.outputs))
     if full and jaccard(words, frozenset().union(*window.outputs)) < THRESHOLD:
-        return Window(outputs=(words,)), Boundary(at=at, keywords=_keywords(text, counts))
+        return Window(outputs=(words,)), Boundary(at=at, keywords=_most_frequent_words(text, counts))
     return Window(outputs=(*window.outputs, words)[-OUTPUTS:]), None
 
 
-def _counts(text: str) -> Counter[str]:
-    """Return the topic words of a text with how often each stands in it, in an order that the text alone decides."""
+def _topic_word_counts(text: str) -> Counter[str]:
+    """Return the topic words of a text and how often each occurs, in an order that the text alone decides."""
     topics = topic_words(text)
     spoken = Counter(stem(word) for word in _WORD.findall(fold(text)))
     return Counter({word: spoken[word] or 1 for word in sorted(topics)})
 
 
-def _keywords(text: str, counts: Counter[str]) -> tuple[str, ...]:
-    """Return the most frequent topic words of a text as it spells them first; parts of names as their stems."""
+def _most_frequent_words(text: str, counts: Counter[str]) -> tuple[str, ...]:
+    """Return the most frequent topic words of a text in their first spelling; parts of names as their stems."""
     spelt = spellings([text])
-    return tuple(spelt.get(word, word) for word, _ in counts.most_common(_NAMED))
+    return tuple(spelt.get(word, word) for word, _ in counts.most_common(_NAMING_KEYWORDS))

@@ -36,9 +36,16 @@ from recollect.search.visibility import unfiltered
 from recollect.sessions.memorability import Memorability, memorability, signs_of
 from recollect.sessions.moment import note_done
 from recollect.sessions.observations.kinds import importance_of
-from recollect.sessions.observations.noise import REPEATED, digest
+from recollect.sessions.observations.noise import REPEATED, output_digest
 from recollect.sessions.observations.notes import Note, observe
-from recollect.sessions.observations.occurrence import ASSISTANT, Occurrence, Origin, prompted, shown_input, used
+from recollect.sessions.observations.occurrence import (
+    ASSISTANT,
+    Occurrence,
+    Origin,
+    prompt_occurrence,
+    shown_input,
+    tool_occurrence,
+)
 from recollect.sessions.observations.origins import outside_after, stamp_of
 from recollect.sessions.observations.trail import Trail
 from recollect.sessions.session_state import Context
@@ -47,22 +54,22 @@ from recollect.text.layers import shortened
 
 RESUMED: Final = "resume"
 """The source of a session that goes on with all that was before it."""
-_SEEN: Final = 300  # digests of outputs that are remembered
-_KEPT: Final = 1_000
-_NEAR: Final = 20
+_MAX_SEEN: Final = 300  # digests of outputs that are remembered
+_MAX_KEPT: Final = 1_000
+_MAX_NEAREST: Final = 20
 _NEARLY_SAME: Final = 0.98
 _NO_STORE: Final = "there is no store"
 _SUMMARIES: Final = OF_SESSION | {Kind.COMPRESSED_SUMMARY}
-_SUMMARY: Final = 120
-_READ: Final = 20_000  # characters of one text that the session keeps
+_MAX_SUMMARY: Final = 120
+_MAX_READ: Final = 20_000  # characters of one text that the session keeps
 _WORK: Final = frozenset({Origin.EDIT, Origin.COMMAND})
 _WORTH_ASKING: Final = frozenset({"a rule", "passes now", "a figure"})
 _STORES: Final = re.compile(r"\bremember\b")
 _STORED: Final = re.compile(r"Memory (?:stored|updated) successfully (?:with ID: |\(ID: )(\d{1,18})")
 
 
-def begin(context: Context[StartSession]) -> None:
-    """Forget what a session did before, where it begins anew."""
+def begin_session(context: Context[StartSession]) -> None:
+    """Forget the earlier state of a session that begins anew."""
     forget_shown(context)
     if context.event.source in ("startup", "clear"):
         context.update(trail=Trail())
@@ -82,13 +89,13 @@ def forget_shown(context: Context[Any]) -> None:
 
 def capture_prompt(context: Context[SubmitPrompt]) -> None:
     """Keep the statements of a prompt."""
-    _capture_occurrence(context, prompted(context.event.prompt, typed=context.event.typed), "")
+    _capture_occurrence(context, prompt_occurrence(context.event.prompt, typed=context.event.typed), "")
 
 
 def capture_output(context: Context[UseTool]) -> None:
     """Keep the findings of a tool's use, or the drafts that a memory which the agent stored with it replaces."""
     event = context.event
-    call = used(event.tool, event.input, event.output, failed=event.failed)
+    call = tool_occurrence(event.tool, event.input, event.output, failed=event.failed)
     if event.tool != ASSISTANT:
         context.update(events=context.state.events + 1, worked=context.state.worked or call.origin in _WORK)
     note_done(context, call)
@@ -125,6 +132,7 @@ def summarize(context: Context[EndSession]) -> None:
 
 
 def _capture_occurrence(context: Context[Any], occurrence: Occurrence, tool: str) -> None:
+    """Keep the notes on an occurrence that are worth it, and record the others as dropped with the reason."""
     if not context.settings.capture:
         return
     occurrence, state = masked_occurrence(occurrence), context.state
@@ -132,8 +140,10 @@ def _capture_occurrence(context: Context[Any], occurrence: Occurrence, tool: str
     context.caller = context.caller.saying(stamp.said_by, stamp.came_from)
     context.update(outside=outside_after(state.outside, occurrence, stamp))
     found = observe(occurrence, state.trail, frozenset(state.seen), context.event.folder)
-    context.update(trail=_masked_trail(found.trail), seen=(*state.seen, digest(occurrence.text))[-_SEEN:])
-    again = occurrence.origin is Origin.PROMPT and digest(occurrence.text) in state.seen  # a memory may say it already
+    context.update(trail=_masked_trail(found.trail), seen=(*state.seen, output_digest(occurrence.text))[-_MAX_SEEN:])
+    again = (
+        occurrence.origin is Origin.PROMPT and output_digest(occurrence.text) in state.seen
+    )  # a memory may say it already
     if not found.notes:
         context.note(
             _new_observation(
@@ -143,11 +153,11 @@ def _capture_occurrence(context: Context[Any], occurrence: Occurrence, tool: str
         return
     known = {memory.content for memory in _session_memories(context)} if again else ()
     gate = context.settings.memorability_threshold if context.has("memory.memorability") else 0.0
-    for note in _worth_noting(found.notes, gate):
-        _store_or_drop(context, note, occurrence, state.trail, known, tool, gate)
+    for note in _notes_past_gate(found.notes, gate):
+        _store_refresh_or_drop(context, note, occurrence, state.trail, known, tool, gate)
 
 
-def _worth_noting(notes: Sequence[Note], gate: float) -> list[Note]:
+def _notes_past_gate(notes: Sequence[Note], gate: float) -> list[Note]:
     """Return the notes whose score reaches the gate, before they are compared with memories.
 
     Where none reaches it, the best note is returned alone, so that the reason for dropping it can be shown.
@@ -161,7 +171,7 @@ def _score_note(note: Note, near: Sequence[Similar] = ()) -> Memorability:
     return memorability(note.content, note.kind, (hit.cosine for hit in near), passes_now=note.proof)
 
 
-def _store_or_drop(
+def _store_refresh_or_drop(
     context: Context[Any],
     note: Note,
     occurrence: Occurrence,
@@ -170,12 +180,15 @@ def _store_or_drop(
     tool: str,
     gate: float,
 ) -> None:
-    """Store what passes the gate, refresh what says nearly the same, or note that it is dropped."""
+    """Store a note that reaches the gate, refresh a memory that nearly says the same, or record the drop.
+
+    `before` is the trail before the occurrence, `known` are the contents of the session's own memories.
+    """
     score = _score_note(note)
-    draft = _draft(context, note, occurrence, score)
+    draft = _draft_of_note(context, note, occurrence, score)
     near = _nearest_memories(context, draft) if score.passes(gate) else []
     score = _score_note(note, near)
-    seen = _new_observation(context, Decision.DROPPED, score.explained(), tool, note.title)
+    seen = _new_observation(context, Decision.DROPPED, score.on_one_line(), tool, note.title)
     seen = seen.model_copy(update={"score": score.score})
     origin = context.caller.origin.model_dump(mode="json")
     unkept = seen.model_copy(update={"draft": draft.model_dump(mode="json", exclude_unset=True) | origin})
@@ -193,7 +206,7 @@ def _store_or_drop(
         context.note(unkept.model_copy(update={"reason": reason, "memory_id": nearest}))
     else:
         kept = seen.model_copy(update={"summary": "", "decision": Decision.KEPT})
-        made = _store(context, draft, replaced, kept)
+        made = _store_draft(context, draft, replaced, kept)
         if made and _WORTH_ASKING.intersection(signs_of(note.content, note.kind, passes_now=note.proof)):
             context.update(undecided=(*(each for each in context.state.undecided if each != made), made))
         if made and context.state.trail.failure and context.state.trail.failure != before.failure:
@@ -201,7 +214,7 @@ def _store_or_drop(
 
 
 def _failure_draft_id(context: Context[Any], before: Trail) -> int:
-    """Return the id of the draft about the failure that is solved now; 0 if there is none, or a person has kept it."""
+    """Return the id of the draft about the failure that is now solved; 0 without a draft, or where a person kept it."""
     view = unfiltered(context.app, Draft(content="-"), context.caller)
     found = context.app.records.load({before.draft} - {0}, view).get(before.draft)
     return found.id if found and _may_be_replaced(context, found) else 0
@@ -212,7 +225,7 @@ def _may_be_replaced(context: Context[Any], old: Memory) -> bool:
     return old.is_draft and not outranks(old, context.caller.origin)
 
 
-def _store(context: Context[Any], draft: Draft, same: int, seen: Observation) -> int | None:
+def _store_draft(context: Context[Any], draft: Draft, same: int, seen: Observation) -> int | None:
     """Store a draft, over the memory `same` if that is not 0; return its id, None where the gate refused it."""
     new = draft.model_copy(update={"id": str(same)}) if same else draft
     try:
@@ -223,7 +236,7 @@ def _store(context: Context[Any], draft: Draft, same: int, seen: Observation) ->
     memory_id = int(outcome.id)
     reason = f"{seen.reason}; a new version of memory {same}" if same else seen.reason
     context.note(seen.model_copy(update={"memory_id": memory_id, "reason": reason}))
-    kept = (*(kept_id for kept_id in context.state.kept if kept_id != memory_id), memory_id)[-_KEPT:]
+    kept = (*(kept_id for kept_id in context.state.kept if kept_id != memory_id), memory_id)[-_MAX_KEPT:]
     context.update(kept=kept, since_checkpoint=context.state.since_checkpoint + 1)
     if context.state.since_checkpoint >= context.settings.checkpoint_every:
         _store_checkpoint(context)
@@ -231,9 +244,9 @@ def _store(context: Context[Any], draft: Draft, same: int, seen: Observation) ->
 
 
 def _replace_drafts(context: Context[UseTool], output: str) -> None:
-    """Put the memory that the agent just stored in the place of the session's drafts that say the same.
+    """Replace the session's drafts that say the same by the memory that the agent has just stored.
 
-    A rule of a person gives its place to a rule alone. The agent has decided about the rest, so nobody asks about that
+    A rule of a person is replaced by a rule alone. The agent has decided about the rest, so nobody asks about that
     again; it stays a draft.
     """
     stored = _STORED.search(output)
@@ -246,7 +259,11 @@ def _replace_drafts(context: Context[UseTool], output: str) -> None:
         return
     try:
         near = context.perform(
-            "find_similar", content=new.content, scope=new.scope, threshold=app.embedder.card.similar, limit=_NEAR
+            "find_similar",
+            content=new.content,
+            scope=new.scope,
+            threshold=app.embedder.card.similar,
+            limit=_MAX_NEAREST,
         )
     except RecollectError:  # the embedding model is not ready
         return
@@ -262,13 +279,15 @@ def _replace_drafts(context: Context[UseTool], output: str) -> None:
 def _nearest_memories(context: Context[Any], draft: Draft) -> list[Similar]:
     """Return the memories of the project nearest to a draft; none while the embedding model is not ready."""
     try:
-        found = context.perform("find_similar", content=draft.content, scope=draft.scope, threshold=0.0, limit=_NEAR)
+        found = context.perform(
+            "find_similar", content=draft.content, scope=draft.scope, threshold=0.0, limit=_MAX_NEAREST
+        )
     except RecollectError:
         return []
     return [hit for hit in found if hit.memory.type not in _SUMMARIES and not hit.memory.unapproved]
 
 
-def _draft(context: Context[Any], note: Note, occurrence: Occurrence, score: Memorability) -> Draft:
+def _draft_of_note(context: Context[Any], note: Note, occurrence: Occurrence, score: Memorability) -> Draft:
     """Return the draft of a note, with its secrets masked; its evidence becomes the subtitle."""
     draft = Draft(
         content=note.content,
@@ -290,6 +309,7 @@ def _draft(context: Context[Any], note: Note, occurrence: Occurrence, score: Mem
 
 
 def _store_checkpoint(context: Context[Any]) -> None:
+    """Store a summary of the session so far where it made two memories or more."""
     kept = _session_memories(context)
     if context.has("memory.store") and len(kept) >= 2:
         _store_with_origin(context, checkpoint(context.event.session_id, context.at, kept), _least_trusted_origin(kept))
@@ -328,7 +348,7 @@ def _masked_trail(trail: Trail) -> Trail:
 def _masked_value(value: Any) -> Any:
     """Return a value with the secrets in each of its texts masked."""
     if isinstance(value, str):
-        return masked(value[:_READ])
+        return masked(value[:_MAX_READ])
     if isinstance(value, (list, tuple)):
         return tuple(_masked_value(element) for element in value)
     return {name: _masked_value(element) for name, element in value.items()} if isinstance(value, dict) else value
@@ -336,7 +356,7 @@ def _masked_value(value: Any) -> Any:
 
 def _summary_of_occurrence(occurrence: Occurrence) -> str:
     text = occurrence.text if occurrence.origin is Origin.PROMPT else shown_input(occurrence.input) or occurrence.text
-    return masked(shortened(" ".join(text[:2_000].split()), _SUMMARY))
+    return masked(shortened(" ".join(text[:2_000].split()), _MAX_SUMMARY))
 
 
 def _new_observation(
@@ -347,6 +367,7 @@ def _new_observation(
     summary: str = "",
     memory_id: int | None = None,
 ) -> Observation:
+    """Return the observation of this event with a decision and its reason."""
     return Observation(
         at=context.at,
         event=context.event.event,

@@ -33,17 +33,17 @@ MIN_AGE: Final = timedelta(days=7)
 ALIKE: Final = 0.3
 """Jaccard similarity of topic words from which on two memories are about the same."""
 
-_SENTENCES: Final = 30  # of one memory that are compared
-_TOPIC: Final = 4  # words that name what a cluster is about
-_FILES: Final = 2  # files that do
-_LONGEST: Final = 300  # characters of a sentence in a summary
-_SHORTER: Final = (160, 100, 60)
-_NEARLY: Final = 0.6  # Jaccard similarity of the topic words of two lines that say the same
+_MAX_SENTENCES: Final = 30  # of one memory that are compared
+_TOPIC_WORDS: Final = 4  # words that name what a cluster is about
+_TOPIC_FILES: Final = 2  # files that do
+_MAX_SENTENCE: Final = 300  # characters of a sentence in a summary
+_SHORTER_SENTENCES: Final = (160, 100, 60)
+_NEARLY_SAME: Final = 0.6  # Jaccard similarity of the topic words of two lines that say the same
 
-_SUMMARIES: Final = 5
+_MAX_SUMMARIES: Final = 5
 """Summaries of one session's end; the next end writes the next."""
 
-_LOOKED_AT: Final = 1_000
+_MAX_COMPARED: Final = 1_000
 """Memories that are compared at one session's end: those that were written last of the old ones."""
 
 Say = Callable[[Sequence[Memory]], str]
@@ -51,17 +51,16 @@ Say = Callable[[Sequence[Memory]], str]
 
 
 def clusters(memories: Iterable[Memory], now: datetime, min_age: timedelta = MIN_AGE) -> list[list[Memory]]:
-    """Return the groups of three or more old memories that are about the same, the oldest first in each.
+    """Return the groups of three or more old memories about the same subject, each with the oldest first.
 
-    A memory joins a group when it is like any one of its members (single linkage). Groups never mix namespaces or
-    levels of sensitivity, and have at most 40 members.
-
-    Cosines of vectors instead of words were tried and not kept: of 45 memories captured from three labelled sessions
-    they put 29 into groups (cosine 0.55), where 64 % of the pairs were of one topic; words put 6, and 100 % were.
+    A memory joins a group when it is like any of its members (single linkage). Groups never mix namespaces or levels of
+    sensitivity, and have at most 40 members. Cosines of vectors instead of words were tried and not kept: of 45
+    memories captured from three labelled sessions they put 29 into groups (cosine 0.55), where 64 % of the pairs were
+    of one topic; words put 6, and 100 % were.
     """
     groups: dict[tuple[str, str], list[Memory]] = defaultdict(list)
     for memory in sorted(memories, key=lambda memory: (memory.created_at, memory.id)):
-        if _is_ripe(memory, now - min_age):
+        if _may_be_compressed(memory, now - min_age):
             groups[memory.namespace, memory.sensitivity].append(memory)
     linked = (group for members in groups.values() for group in _linked_groups(members))
     parts = (group[start : start + MOST] for group in linked for start in range(0, len(group), MOST))
@@ -80,12 +79,14 @@ def summary(members: Sequence[Memory]) -> str:
     titles = {memory.id: memory.title for memory in members if memory.title != title(memory.content)}
     lines = {memory.id: titles.get(memory.id) or _central_sentence(memory, words) for memory in members}
     shown = [
-        memory for place, memory in enumerate(members) if not _said_later(lines[memory.id], members[place + 1 :], lines)
+        memory
+        for place, memory in enumerate(members)
+        if not _is_repeated_later(lines[memory.id], members[place + 1 :], lines)
     ]
     categories = {memory.category for memory in members}
     category = categories.pop() if len(categories) == 1 else None
     room = sum(len(memory.content) for memory in members)
-    for longest in (_LONGEST, *_SHORTER):
+    for longest in (_MAX_SENTENCE, *_SHORTER_SENTENCES):
         text = condensed_text(
             category,
             members,
@@ -97,24 +98,24 @@ def summary(members: Sequence[Memory]) -> str:
     return text
 
 
-def _said_later(line: str, later: Sequence[Memory], texts: Mapping[int, str]) -> bool:
-    """Say whether one of the later members says nearly the same as a line."""
+def _is_repeated_later(line: str, later: Sequence[Memory], texts: Mapping[int, str]) -> bool:
+    """Return whether a later member says nearly the same as a line."""
     words = topic_words(line)
-    return any(words and jaccard(words, topic_words(texts[memory.id])) >= _NEARLY for memory in later)
+    return any(words and jaccard(words, topic_words(texts[memory.id])) >= _NEARLY_SAME for memory in later)
 
 
-def topic(members: Sequence[Memory]) -> str:
-    """Return the names of the files that most members of a cluster are about; without any, the words they share."""
+def shared_topic(members: Sequence[Memory]) -> str:
+    """Return the names of the files that most members of a cluster are about; else the words they share."""
     files = Counter(
         name
         for memory in members
         for name in {_file_name(path) for path in (*memory.files_modified, *memory.files_read)}
     )
     if shared := _common_names(files, len(members)):
-        return ", ".join(shared[:_FILES])
+        return ", ".join(shared[:_TOPIC_FILES])
     spelt = spellings(memory.content for memory in members)
     words = _common_names(Counter(word for memory in members for word in topic_words(memory.content)), len(members))
-    return ", ".join(spelt.get(word, word) for word in words[:_TOPIC])
+    return ", ".join(spelt.get(word, word) for word in words[:_TOPIC_WORDS])
 
 
 def _common_names(counts: Counter[str], members: int) -> list[str]:
@@ -127,7 +128,7 @@ def _file_name(path: str) -> str:
     return path.replace("\\", "/").rstrip("/").rpartition("/")[2]
 
 
-def _is_ripe(memory: Memory, before: datetime) -> bool:
+def _may_be_compressed(memory: Memory, before: datetime) -> bool:
     return may_condense(memory) and memory.updated_at < before and not memory.is_hidden
 
 
@@ -152,9 +153,9 @@ def _linked_groups(memories: Sequence[Memory]) -> list[list[Memory]]:
 def _central_sentence(memory: Memory, words: Mapping[int, frozenset[str]]) -> str:
     """Return the sentence of a memory that has most in common with the other members; of equal ones the first."""
     others = [theirs for memory_id, theirs in words.items() if memory_id != memory.id]
-    first = sentences(memory.content)[:_SENTENCES]
+    first = sentences(memory.content)[:_MAX_SENTENCES]
     best = max(first, key=lambda sentence: sum(jaccard(topic_words(sentence), theirs) for theirs in others), default="")
-    return shortened(" ".join(best.split()), _LONGEST) or first_words(memory)
+    return shortened(" ".join(best.split()), _MAX_SENTENCE) or first_words(memory)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +187,7 @@ def compress(app: App, caller: Caller, settings: LifecycleSettings, say: Say = s
         if new is not None:
             written.append(new)
             members += len(some)
-        if len(written) == _SUMMARIES:
+        if len(written) == _MAX_SUMMARIES:
             break
     return Compressed(len(old), tuple(written), members)
 
@@ -201,14 +202,15 @@ def _old_memories(app: App, caller: Caller, settings: LifecycleSettings) -> list
         for memory in current
         if memory.updated_at < before and memory.type is not ObservationType.COMPRESSED_SUMMARY
     ]
-    ids = [memory.id for memory in sorted(ripe, key=lambda memory: (memory.updated_at, memory.id))[-_LOOKED_AT:]]
+    ids = [memory.id for memory in sorted(ripe, key=lambda memory: (memory.updated_at, memory.id))[-_MAX_COMPARED:]]
     view = View(namespaces=app.records.namespaces.existing([namespace]), now=now)
     return list(app.records.load(ids, view).values())
 
 
 def _write_summary(app: App, some: Sequence[Memory], say: Say, caller: Caller) -> int | None:
+    """Write a summary of the members and return its id, None where the store refused it."""
     categories = {memory.category for memory in some}
-    about = topic(some)
+    about = shared_topic(some)
     title = f"{len(some)} memories" + (f" about {about}" if about else "")
     category = categories.pop() if len(categories) == 1 else None
     return write_summary(app, Scope.PROJECT, say(some), title, category, some, caller)

@@ -28,9 +28,9 @@ DECAY: Final = 0.02
 EVICTED_BELOW: Final = 0.05
 UNUSED: Final = timedelta(days=90)
 _DAY: Final = timedelta(days=1)
-_GAIN: Final = 0.01
-_LOSS: Final = 0.05
-_SLOW: Final = {ObservationType.DECISION: 0.5, ObservationType.DISCOVERY: 0.5}
+_MIN_GAIN: Final = 0.01
+_MIN_LOSS: Final = 0.05
+_SLOW_RATES: Final = {ObservationType.DECISION: 0.5, ObservationType.DISCOVERY: 0.5}
 
 _BATCH: Final = 100
 """Memories of one transaction: other writers get by between two of them."""
@@ -60,11 +60,12 @@ class Consolidated:
 def consolidated(
     memory: AgingMemory, now: datetime, decay: float = DECAY, days: Sequence[date] | None = None
 ) -> Consolidated:
-    """Return the importance of a memory `now`, from its last consolidation on; `decay` is the factor of a day.
+    """Return the importance of a memory `now`, counted from its last consolidation; `decay` is the loss per day.
 
-    Of the days since then those count on which sessions ended, which are `days` in order; all do where that is None.
-    The boost is `0.03 × ln(1 + accesses)` in all, whenever they came. A day counts when the memory was neither written
-    nor used since it began. What another memory replaces is never evicted: the other says where it came from.
+    Only the days since then count on which sessions ended, which are `days` in order; all do where that is None. The
+    boost is `0.03 × ln(1 + accesses)` in all, whenever they came. A day counts when the memory was neither written nor
+    used since it began. A memory in whose place another stands is never evicted by itself: the other says where it came
+    from.
     """
     mark, used_at = memory.mark, last_use(memory)
     counted = mark.accesses if mark else 0
@@ -74,7 +75,7 @@ def consolidated(
     faded = decay * decay_rate(memory) * _days_passed(since, now, days)
     importance = max(min(memory.importance + boost, 1.0) - faded, 0.0)
     evicted = not memory.replaced and importance < EVICTED_BELOW and _days_passed(used_at, now, days) >= UNUSED / _DAY
-    slight = not evicted and _slight(importance - memory.importance)
+    slight = not evicted and _is_slight(importance - memory.importance)
     return Consolidated(importance, Mark(max(now, mark.at) if mark else now, accesses), evicted, slight)
 
 
@@ -84,14 +85,14 @@ def _days_passed(since: datetime, now: datetime, days: Sequence[date] | None) ->
     return passed if days is None else min(passed, len(days) - bisect_right(days, since.date()))
 
 
-def _slight(change: float) -> bool:
-    """Say whether a change is not worth a line in the journal: a gain below 0.01, a loss below 0.05."""
-    return round(change, 9) < _GAIN if change > 0 else round(-change, 9) < _LOSS
+def _is_slight(change: float) -> bool:
+    """Return whether a change is too small for the journal: a gain below 0.01, or a loss below 0.05."""
+    return round(change, 9) < _MIN_GAIN if change > 0 else round(-change, 9) < _MIN_LOSS
 
 
 def decay_rate(memory: AgingMemory) -> float:
     """Return the speed at which a memory fades: 1, or less for decisions and discoveries."""
-    return min(POLICIES[memory.fact_type].decay, _SLOW.get(memory.type, 1.0) if memory.type else 1.0)
+    return min(POLICIES[memory.fact_type].decay, _SLOW_RATES.get(memory.type, 1.0) if memory.type else 1.0)
 
 
 def last_use(memory: AgingMemory) -> datetime:
@@ -132,7 +133,7 @@ def consolidate(app: App, caller: Caller, settings: LifecycleSettings) -> Faded:
             transaction.consolidation.consolidate([(memory, done.importance, done.mark) for memory, done in found])
             changed += len(found)
     captured = known if settings.fading == CAPTURED else app.records.consolidation.aging(namespace, CAPTURED)
-    beyond = _over_limit(captured, settings.max_captured)
+    beyond = _ids_over_limit(captured, settings.max_captured)
     going = dict.fromkeys([memory.id for memory, done in due if done.evicted] + beyond)
     for batch in _batches(list(going)[:_MOST_EVICTED], _EVICTED):
         with app.records.writing(namespace, caller.user) as transaction:
@@ -147,7 +148,7 @@ def consolidate(app: App, caller: Caller, settings: LifecycleSettings) -> Faded:
     return Faded(len(known), changed, hidden)
 
 
-def _over_limit(captured: Sequence[AgingMemory], most: int) -> list[int]:
+def _ids_over_limit(captured: Sequence[AgingMemory], most: int) -> list[int]:
     """Return the ids beyond `most` memories (0: none): the replaced, then the least used, oldest, least important."""
     order = sorted(
         captured,
@@ -163,7 +164,7 @@ def _batches(ids: Sequence[int], size: int) -> Iterator[Sequence[int]]:
 def _due_changes(
     app: App, memories: Sequence[AgingMemory], decay: float, days: Sequence[date]
 ) -> list[tuple[AgingMemory, Consolidated]]:
-    """Return the changes of these memories that are worth writing."""
+    """Return the changes of these memories that are large enough to be written."""
     now = app.clock()
     both = ((memory, consolidated(memory, now, decay, days)) for memory in memories)
     return [(memory, done) for memory, done in both if not done.slight]

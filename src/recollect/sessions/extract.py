@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from recollect.engines.chat import PydanticAiChat
 
 _NAME: Final = "extract_memories"
-_PART: Final = 12_000  # characters that one question shows
-_ANSWER: Final = 3_000  # tokens
-_ASKED_FOR: Final = 12  # candidates
-_TAKEN: Final = 40  # candidates: more have no room in an answer
-_PARAPHRASED: Final = 0.25  # of a paraphrase's words that its source has: it may say the same in others
-_PERSON: Final = frozenset({"user", "human", "person"})
+_MAX_PART: Final = 12_000  # characters that one question shows
+_ANSWER_TOKENS: Final = 3_000  # tokens
+_WANTED_CANDIDATES: Final = 12  # candidates
+_MAX_CANDIDATES: Final = 40  # candidates: more have no room in an answer
+_MIN_SHARED_WORDS: Final = 0.25  # of a paraphrase's words that its source has: it may say the same in others
+_PERSON_ROLES: Final = frozenset({"user", "human", "person"})
 _NO_MEMORY: Final = "0"  # such an outcome is kept for good
 _TRUST: Final = 0.4
 """Below what somebody remembers himself, so that what is extracted joins and hides nothing of that."""
@@ -70,7 +70,7 @@ class _Candidate(BaseModel):
 
 class _Answer(BaseModel):
     memories: Annotated[
-        list[Annotated[Any, DescribedBy(_Candidate)]], Field(json_schema_extra={"maxItems": _ASKED_FOR})
+        list[Annotated[Any, DescribedBy(_Candidate)]], Field(json_schema_extra={"maxItems": _WANTED_CANDIDATES})
     ]
 
     @field_validator("memories")
@@ -110,7 +110,7 @@ def extract_memories(app: App, request: ExtractMemories, caller: Caller, *, requ
             known += 1
             continue
         try:
-            candidates = _candidates(chat, part)
+            candidates = _ask_for_candidates(chat, part)
         except ModelUnusable as error:
             unread, why = unread + 1, str(error)
             continue
@@ -142,13 +142,13 @@ def _message_parts(messages: Sequence[Said]) -> Iterator[list[dict[str, str]]]:
     Half of a token is no secret to the gate any more.
     """
     parts = [
-        {"speaker": message.speaker, "said": content[start : start + _PART]}
+        {"speaker": message.speaker, "said": content[start : start + _MAX_PART]}
         for message, content in ((message, masked(message.content)) for message in messages)
-        for start in range(0, len(content), _PART)
+        for start in range(0, len(content), _MAX_PART)
     ]
     taken: list[dict[str, str]] = []
     for part in parts:
-        if taken and sum(len(each["said"]) for each in taken) + len(part["said"]) > _PART:
+        if taken and sum(len(each["said"]) for each in taken) + len(part["said"]) > _MAX_PART:
             yield taken
             taken = []
         taken.append(part)
@@ -156,14 +156,15 @@ def _message_parts(messages: Sequence[Said]) -> Iterator[list[dict[str, str]]]:
         yield taken
 
 
-def _candidates(chat: PydanticAiChat | None, part: list[dict[str, str]]) -> list[Any]:
+def _ask_for_candidates(chat: PydanticAiChat | None, part: list[dict[str, str]]) -> list[Any]:
+    """Return the candidates that the model finds in a part; raise `ModelUnusable` without a model."""
     if chat is None:
         raise ModelUnusable("No language model is configured: set RECOLLECT_CHAT_MODEL.")
-    return chat.ask(_TASK, part, _Answer, most=_ANSWER).memories
+    return chat.ask(_TASK, part, _Answer, most=_ANSWER_TOKENS).memories
 
 
 def _candidate_fault(found: Any) -> str:
-    """Return the fault of a candidate, without quoting it; empty for a usable candidate."""
+    """Return the fault of a candidate, without quoting it; '' for a usable candidate."""
     try:
         _Candidate.model_validate(found)
     except ValidationError as error:
@@ -180,17 +181,19 @@ def _store_candidate(
     What the person said takes effect by itself. What only others said waits for a decision.
     """
     source = "\n".join(f"{each['speaker']}: {each['said']}" for each in part)
-    of_person = "\n".join(f"{each['speaker']}: {each['said']}" for each in part if each["speaker"].lower() in _PERSON)
-    if number > _TAKEN:
-        raise InvalidInput("memories", f"Only the first {_TAKEN} candidates of a part are taken.")
+    of_person = "\n".join(
+        f"{each['speaker']}: {each['said']}" for each in part if each["speaker"].lower() in _PERSON_ROLES
+    )
+    if number > _MAX_CANDIDATES:
+        raise InvalidInput("memories", f"Only the first {_MAX_CANDIDATES} candidates of a part are taken.")
     if fault := _candidate_fault(found):
         raise InvalidInput("memories", fault)
     candidate = _Candidate.model_validate(found)
     if gives_orders("\n".join((candidate.content, candidate.overview, candidate.abstract))):
         raise InvalidInput("content", "It gives orders to a language model.")
-    if not is_grounded(candidate.content, source, _PARAPHRASED):
+    if not is_grounded(candidate.content, source, _MIN_SHARED_WORDS):
         raise InvalidInput("content", "No message says it.")
-    said_by = SaidBy.REPORT if is_grounded(candidate.content, of_person, _PARAPHRASED) else SaidBy.MODEL
+    said_by = SaidBy.REPORT if is_grounded(candidate.content, of_person, _MIN_SHARED_WORDS) else SaidBy.MODEL
     draft = Draft(
         content=candidate.content,
         fact_type=_KINDS[candidate.category],

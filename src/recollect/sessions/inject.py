@@ -21,29 +21,30 @@ from recollect.search.unasked import sure_matches
 from recollect.search.visibility import unfiltered
 from recollect.sessions import ask, capture, moment
 from recollect.sessions.index import read_index
-from recollect.sessions.observations.occurrence import Origin, prompted, used
+from recollect.sessions.observations.occurrence import Origin, prompt_occurrence, tool_occurrence
 from recollect.sessions.observations.trail import failure_of
 from recollect.sessions.session_state import Context
-from recollect.sessions.temporal_scales import balanced
+from recollect.sessions.temporal_scales import balanced_by_scale
 
 _COMPACTED: Final = "compact"
-_AFTER_FAILURE: Final = 3
+_MAX_AFTER_FAILURE: Final = 3
 _MOST_INJECTIONS: Final = 200  # of a session that are remembered
 
 
-def inject(context: Context[SubmitPrompt]) -> Injection | None:
-    """Return the block to put before the prompt and the memories in it; nothing where none is relevant.
+def inject_for_prompt(context: Context[SubmitPrompt]) -> Injection | None:
+    """Return the block to put before the prompt and the memories in it; None where none is relevant.
 
-    Where the start of the session got no index, as the daemon was asleep or the agent did not wait, it comes first.
+    Where the start of the session got no index, as the daemon was asleep or the agent did not wait, the index comes
+    first.
     """
     if not _may_inject(context):
         return None
-    index = _index(context) if context.state.owes_index else None
-    if prompted(context.event.prompt, typed=context.event.typed).origin is not Origin.PROMPT:
+    index = _index_injection(context) if context.state.owes_index else None
+    if prompt_occurrence(context.event.prompt, typed=context.event.typed).origin is not Origin.PROMPT:
         return index
     known = _already_shown(context) | dict.fromkeys(map(int, index.whole_ids if index else ()), context.at)
     found = sure_matches(context.app, context.event.prompt, context.caller, known)
-    shown = _memory_block(context, _across_scales(context, found))
+    shown = _memory_block(context, _balanced_by_age(context, found))
     return _joined_injections(index, shown) if index and shown else index or shown
 
 
@@ -55,43 +56,46 @@ def inject_at_start(context: Context[StartSession]) -> Injection | None:
     capture.forget_shown(context)
     if not _may_inject(context):
         return None
-    index, (offer, offered) = _index(context) or Injection(), ask.offer(context)
+    index, (offer, offered) = _index_injection(context) or Injection(), ask.offer_of_drafts(context)
     text = "\n".join(filter(None, (index.text, offer)))
     return replace(index, text=text, offered=offered) if text else None
 
 
 def inject_before_tool(context: Context[BeforeTool]) -> Injection | None:
-    """Return the memories whose moment it is that a tool is about to run."""
+    """Return the memories with a moment that fits the tool about to run."""
     if not _may_inject(context):
         return None
-    return moment.reminder(context, moment.fitting(context.app, context.event, context.caller, _reminded(context)))
+    return moment.reminder_of(
+        context, moment.fitting_memories(context.app, context.event, context.caller, _reminded_memories(context))
+    )
 
 
 def inject_after_tool(context: Context[UseTool]) -> Injection | None:
-    """Return the memories whose moment it is, and what was learnt of the same failure."""
+    """Return the memories with a moment that fits, and the memories of the same failure."""
     if not _may_inject(context):
         return None
     event, failed = context.event, failure_text(context.event)
     failed_now = event.failed or bool(failed)
-    due = moment.reminder(
-        context, moment.fitting(context.app, event, context.caller, _reminded(context), failed=failed_now)
+    due = moment.reminder_of(
+        context,
+        moment.fitting_memories(context.app, event, context.caller, _reminded_memories(context), failed=failed_now),
     )
     if not failed:
         return due
     known = _already_shown(context) | dict.fromkeys(map(int, due.memory_ids if due else ()), context.at)
     found = sure_matches(context.app, failed, context.caller, known)
-    learnt = _memory_block(context, found[: min(_AFTER_FAILURE, context.settings.max_inject_count)])
+    learnt = _memory_block(context, found[: min(_MAX_AFTER_FAILURE, context.settings.max_inject_count)])
     return _joined_injections(due, learnt) if due and learnt else due or learnt
 
 
 def failure_text(event: UseTool) -> str:
     """Return the line of its output in which a command failed; empty where it succeeded."""
-    call = used(event.tool, event.input, event.output, failed=event.failed)
+    call = tool_occurrence(event.tool, event.input, event.output, failed=event.failed)
     return failure_of(call) if call.origin is Origin.COMMAND else ""
 
 
-def _index(context: Context[Any]) -> Injection | None:
-    """Return the index; where there is nothing to tell, the session is not owed it any more."""
+def _index_injection(context: Context[Any]) -> Injection | None:
+    """Return the index as an injection; None where it is empty, and the session is then not owed it any more."""
     compacted = isinstance(context.event, StartSession) and context.event.source == _COMPACTED
     found = read_index(
         context.app,
@@ -110,6 +114,7 @@ def _index(context: Context[Any]) -> Injection | None:
 
 
 def _joined_injections(first: Injection, shown: Injection) -> Injection:
+    """Return both injections as a single injection, the first text above the other."""
     ids = tuple(dict.fromkeys((*first.memory_ids, *shown.memory_ids)))
     whole = (*first.whole_ids, *shown.whole_ids)
     return replace(first, text=f"{first.text}\n{shown.text}", memory_ids=ids, whole_ids=whole)
@@ -146,14 +151,14 @@ def _may_inject(context: Context[Any]) -> bool:
     return context.has("memory.store") and context.settings.inject and context.settings.max_inject_count > 0
 
 
-def _reminded(context: Context[Any]) -> dict[int, datetime]:
-    """Return the memories that came up at their moment, with the time; those needing no reminder count as of now."""
+def _reminded_memories(context: Context[Any]) -> dict[int, datetime]:
+    """Return when each memory came up at its moment; memories that need no reminder count as of now."""
     shown_at = context.state.shown_at
     return {memory_id: shown_at.get(memory_id, context.at) for memory_id in context.state.reminded}
 
 
 def _already_shown(context: Context[Any]) -> dict[int, datetime]:
-    """Return the memories that the agent has seen, with the time: those shown, and those kept of this session."""
+    """Return when the agent saw each memory: those shown, and those kept of this session."""
     shown_at = context.state.shown_at
     kept = {*context.state.kept} - {*context.state.forgotten}
     return {memory_id: shown_at.get(memory_id, context.at) for memory_id in context.state.injected} | dict.fromkeys(
@@ -171,11 +176,11 @@ def _memory_block(context: Context[Any], found: Sequence[Memory]) -> Injection |
     return Injection(text, shown, whole_ids=shown)
 
 
-def _across_scales(context: Context[SubmitPrompt], found: list[Memory]) -> list[Memory]:
+def _balanced_by_age(context: Context[SubmitPrompt], found: list[Memory]) -> list[Memory]:
     """Return as many memories as there are places, of all temporal scales where that capability is there."""
     places = context.settings.max_inject_count
     if not context.has("memory.temporal") or len(found) <= places:
         return found[:places]
-    first = balanced(found, context.at)[:places]
+    first = balanced_by_scale(found, context.at)[:places]
     taken = {memory.id for memory in first}
     return first + [memory for memory in found if memory.id not in taken][: places - len(first)]

@@ -73,8 +73,8 @@ class Memorability:
         """Say whether the score reaches the gate."""
         return self.score >= gate
 
-    def explained(self) -> str:
-        """Return the score and its dimensions on a line."""
+    def on_one_line(self) -> str:
+        """Return the score and its dimensions as a line of text."""
         parts = (
             f"substance {self.substance:.2f}",
             f"salience {self.salience:.2f}",
@@ -94,7 +94,7 @@ def memorability(
 
 
 def signs_of(text: str, kind: Kind | None, *, passes_now: bool = False) -> Collection[str]:
-    """Return the signs by which a text stands out."""
+    """Return the signs that make a text stand out."""
     found = {
         "a rule": kind is Kind.DECISION,
         "passes now": passes_now,

@@ -19,16 +19,16 @@ log = logging.getLogger(__name__)
 
 
 def settings_in(folder: str, defaults: LifecycleSettings) -> LifecycleSettings:
-    """Return the settings of the project around a folder over the `defaults`; the nearest file that has any counts.
+    """Return the `defaults` with the changes of the nearest settings file above a folder.
 
-    Any file turns capture or injection off.
+    Any file of the project turns capture or injection off.
     """
     table = table_in(folder)
-    return narrowed(defaults, table, folder) if table else defaults
+    return narrowed_settings(defaults, table, folder) if table else defaults
 
 
-def narrowed(defaults: LifecycleSettings, asked: Mapping[str, Any], project: str) -> LifecycleSettings:
-    """Return the defaults with those values that are allowed, of what the settings of a `project` ask for."""
+def narrowed_settings(defaults: LifecycleSettings, asked: Mapping[str, Any], project: str) -> LifecycleSettings:
+    """Return the defaults with the allowed changes that the settings of a `project` ask for."""
     changed = {}
     for name, value in asked.items():
         if name not in NAMES:

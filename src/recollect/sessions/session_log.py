@@ -20,33 +20,33 @@ from recollect.domain.lifecycle import (
     ShownSession,
     ShowSession,
 )
-from recollect.domain.origin import Origin, before_stamps
+from recollect.domain.origin import Origin, speaker_before_stamps
 from recollect.domain.page import GlanceAtSessions, SessionGlance, SessionGlances, Use, UsesOf
 from recollect.domain.requests import Caller, Draft, Forget, ReadAccess
 from recollect.domain.results import Memory
 from recollect.errors import InvalidInput, NotFound
 from recollect.memory.forget import forget
 from recollect.memory.remember import remember
-from recollect.prompt.fence import permitted
+from recollect.prompt.fence import may_show_unasked
 from recollect.search.other_projects import project_of, with_other_projects
 from recollect.search.visibility import parse_id, unfiltered
 from recollect.sessions.session_state import state_of
 
-_SESSIONS: Final = 20
+_MAX_SESSIONS: Final = 20
 """In how many sessions it is looked who was shown a memory."""
-_GLANCED: Final = 12
+_MAX_GLANCED: Final = 12
 """How many memories of a session a list of sessions looks at."""
-_LEARNT: Final = 3
+_MAX_MEMORIES_MADE: Final = 3
 """How many of them it shows."""
 
 BY_YOU: Final = "by you"
 """Why something is kept or dropped that a person decided on."""
 
 
-def drafted(stored: dict[str, Any]) -> tuple[Draft, Origin]:
-    """Return the draft and the origin of an observation that was not kept; an older origin follows its trust."""
+def draft_and_origin(stored: dict[str, Any]) -> tuple[Draft, Origin]:
+    """Return the draft and the origin of an observation that was not kept; without an origin it follows the trust."""
     draft = Draft(**{name: value for name, value in stored.items() if name not in Origin.model_fields})
-    said_by = stored.get("said_by") or before_stamps(draft.source, draft.trust)
+    said_by = stored.get("said_by") or speaker_before_stamps(draft.source, draft.trust)
     return draft, Origin(said_by=said_by, came_from=stored.get("came_from") or "")
 
 
@@ -64,7 +64,7 @@ def glance_at_sessions(app: App, request: GlanceAtSessions, caller: Caller) -> S
     view = unfiltered(app, ReadAccess(), caller)
     if request.everywhere:
         view = with_other_projects(app, view, caller, None)
-    few = {row: ids[:_GLANCED] for row, ids in kept.items()}
+    few = {row: ids[:_MAX_GLANCED] for row, ids in kept.items()}
     asked = {observation.memory_id for observation in prompts.values() if observation.memory_id}
     memories = app.records.load(asked.union(*few.values()), view)
     later = {memory.superseded_by for memory in memories.values() if memory.superseded_by} - memories.keys()
@@ -73,8 +73,8 @@ def glance_at_sessions(app: App, request: GlanceAtSessions, caller: Caller) -> S
         SessionGlance(
             _session_summary(session),
             project_of(session.project),
-            _prompt(prompts.get(session.id), memories),
-            _learnt(few.get(session.id, ()), memories, prompts.get(session.id)),
+            _prompt_text(prompts.get(session.id), memories),
+            _memories_made(few.get(session.id, ()), memories, prompts.get(session.id)),
             len(kept.get(session.id, ())),
         )
         for session in sessions
@@ -82,7 +82,7 @@ def glance_at_sessions(app: App, request: GlanceAtSessions, caller: Caller) -> S
     return SessionGlances(tuple(glances), total)
 
 
-def _prompt(observation: Observation | None, memories: Mapping[int, Memory]) -> str:
+def _prompt_text(observation: Observation | None, memories: Mapping[int, Memory]) -> str:
     """Return the text of a prompt; of a kept prompt the text of its memory."""
     if observation is None:
         return ""
@@ -90,13 +90,15 @@ def _prompt(observation: Observation | None, memories: Mapping[int, Memory]) -> 
     return memory.content if memory is not None else observation.summary
 
 
-def _learnt(ids: Iterable[int], memories: Mapping[int, Memory], prompt: Observation | None) -> tuple[Memory, ...]:
-    """Return the memories of a session but its first prompt, as they are now: stored, then rules, then drafts."""
+def _memories_made(
+    ids: Iterable[int], memories: Mapping[int, Memory], prompt: Observation | None
+) -> tuple[Memory, ...]:
+    """Return the memories that a session made, without its first prompt: first stored ones, then rules, then drafts."""
     first = prompt.memory_id if prompt is not None else None
     now = (memories[number].superseded_by or number for number in ids if number in memories and number != first)
     found = (memories[number] for number in dict.fromkeys(now) if number in memories)
-    current = [memory for memory in found if permitted(memory) and memory.type not in OF_SESSION]
-    return tuple(sorted(current, key=lambda memory: (memory.is_draft, not memory.is_rule))[:_LEARNT])
+    current = [memory for memory in found if may_show_unasked(memory) and memory.type not in OF_SESSION]
+    return tuple(sorted(current, key=lambda memory: (memory.is_draft, not memory.is_rule))[:_MAX_MEMORIES_MADE])
 
 
 def show_session(app: App, request: ShowSession, caller: Caller) -> ShownSession:
@@ -119,7 +121,7 @@ def uses_of(app: App, request: UsesOf, caller: Caller) -> tuple[Use, ...]:
     """Return when agents were shown a memory unasked, and before which prompt, the latest first."""
     number = parse_id(request.id) or 0
     uses: list[Use] = []
-    for session in app.sessions.naming(caller, number, _SESSIONS):
+    for session in app.sessions.naming(caller, number, _MAX_SESSIONS):
         moments = [injection.at for injection in state_of(session.state).injections if number in injection.memory_ids]
         seen = app.sessions.observed_at(session, moments) if moments else {}
         memories = app.records.load(
@@ -139,7 +141,7 @@ def correct_observation(app: App, request: CorrectObservation, caller: Caller, *
         raise NotFound(f"The session {session.session_id} has no observation {request.number}.")
     kept = observation.decision is Decision.KEPT
     if request.keep and kept and observation.memory_id is not None:
-        _approve(app, observation.memory_id, caller)
+        _approve_draft(app, observation.memory_id, caller)
     if request.keep == kept:
         return Noted(
             session.session_id,
@@ -155,7 +157,7 @@ def correct_observation(app: App, request: CorrectObservation, caller: Caller, *
     return Noted(session.session_id, str(Decision.DROPPED), BY_YOU)
 
 
-def _approve(app: App, memory_id: int, caller: Caller) -> None:
+def _approve_draft(app: App, memory_id: int, caller: Caller) -> None:
     """Note that a person wants a draft kept: it is a memory like any other from now on."""
     memory = app.records.load([memory_id], unfiltered(app, ReadAccess(), caller)).get(memory_id)
     if memory is not None and memory.is_draft:
@@ -164,6 +166,7 @@ def _approve(app: App, memory_id: int, caller: Caller) -> None:
 
 
 def _keep_observation(app: App, session: Session, observation: Observation, caller: Caller, request_id: str) -> Noted:
+    """Store an observation that was dropped, and return its memory; raise `InvalidInput` where no text is left."""
     if not observation.draft and observation.memory_id:
         known = f"it was memory {observation.memory_id}, and `recollect undo {observation.memory_id}` brings that back."
         raise InvalidInput("number", f"Observation {observation.number} cannot be kept anew: {known}")
@@ -171,14 +174,15 @@ def _keep_observation(app: App, session: Session, observation: Observation, call
         raise InvalidInput(
             "number", f"Observation {observation.number} cannot be kept: its text was not worth storing at all."
         )
-    draft, origin = drafted(observation.draft)
+    draft, origin = draft_and_origin(observation.draft)
     made = remember(app, draft, caller.saying(origin.said_by, origin.came_from), request_id=request_id).id
     app.sessions.decide(session, observation.number, Decision.KEPT, BY_YOU, int(made))
-    _approve(app, int(made), caller)
+    _approve_draft(app, int(made), caller)
     return Noted(session.session_id, str(Decision.KEPT), BY_YOU, made)
 
 
 def _find_session(app: App, beginning: str | None, caller: Caller) -> Session:
+    """Return the caller's session whose id begins so, the latest without a beginning; raise `NotFound`."""
     session = app.sessions.find(caller, beginning)
     if session is None:
         named = f" that is or begins with {beginning}" if beginning else ""
@@ -199,6 +203,7 @@ def _session_summary(session: Session) -> SessionSummary:
 
 
 def _shown_observation(observation: Observation, memory: Memory | None) -> ShownObservation:
+    """Return an observation as the log shows it, with the title of its memory where it still has one."""
     gone = observation.decision is Decision.KEPT and memory is None
     its_own = memory if observation.decision is Decision.KEPT else None
     text = (its_own.title or its_own.abstract) if its_own else observation.summary

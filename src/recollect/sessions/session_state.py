@@ -13,7 +13,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationErro
 from recollect.app import App
 from recollect.domain import verbs
 from recollect.domain.lifecycle import Injected, LifecycleSettings, Observation, Session, SessionEvent
-from recollect.domain.origin import read_also
+from recollect.domain.origin import with_address
 from recollect.domain.requests import Caller
 from recollect.memory.facts import store_fact
 from recollect.memory.remember import remember
@@ -73,7 +73,7 @@ class SessionState(BaseModel):
 
 
 def state_of(stored: dict[str, Any]) -> SessionState:
-    """Return the stored state; an unreadable state begins anew."""
+    """Return the state in its stored form read again; an unreadable state begins anew."""
     try:
         return SessionState.model_validate(stored)
     except ValidationError:
@@ -90,20 +90,20 @@ def rebased(before: SessionState, after: SessionState, stored: SessionState) -> 
     if stored == before:
         return after
     changes: dict[str, Any] = {
-        name: _joined(getattr(before, name), getattr(after, name), getattr(stored, name)) for name in _LISTED
+        name: _merged_items(getattr(before, name), getattr(after, name), getattr(stored, name)) for name in _LISTED
     }
     if stored.erased == before.erased:
         changes |= {name: new for name in _WORDED if (new := getattr(after, name)) != getattr(before, name)}
     changes["since_checkpoint"] = max(0, stored.since_checkpoint + after.since_checkpoint - before.since_checkpoint)
     if after.outside != before.outside:  # a prompt empties it
-        changes["outside"] = after.outside and read_also(stored.outside, after.outside)
+        changes["outside"] = after.outside and with_address(stored.outside, after.outside)
     changed = ("owes_index", "events", "worked", "undecided", "asks")
     changes |= {name: new for name in changed if (new := getattr(after, name)) != getattr(before, name)}
     changes["failures"] = dict(Counter(stored.failures) + (Counter(after.failures) - Counter(before.failures)))
     return stored.model_copy(update=changes)
 
 
-def _joined(before: tuple[T, ...], after: tuple[T, ...], stored: tuple[T, ...]) -> tuple[T, ...]:
+def _merged_items(before: tuple[T, ...], after: tuple[T, ...], stored: tuple[T, ...]) -> tuple[T, ...]:
     """Return the stored items without those that an event removed, followed by those that it added."""
     added = [item for item in after if item not in before and item not in stored]
     return (*(item for item in stored if item in after or item not in before), *added)
@@ -126,7 +126,7 @@ class Context(Generic[E]):
     observations: list[Observation] = field(default_factory=list)
 
     def has(self, capability: str) -> bool:
-        """Say whether a capability (`memory.temporal`) is there; the stages do what is left without it."""
+        """Return whether a capability such as `memory.temporal` is installed; the stages do the rest without it."""
         return capability.removeprefix("memory.") not in self.settings.off
 
     def perform(self, operation: str, **fields: Any) -> Any:
@@ -134,7 +134,7 @@ class Context(Generic[E]):
         return _RUN[operation](self.app, verbs.BY_NAME[operation].request(**fields), self.caller)
 
     def update(self, **changes: Any) -> None:
-        """Put fields of the state in the place of what they were."""
+        """Replace fields of the state."""
         self.state = self.state.model_copy(update=changes)
 
     def note(self, observation: Observation) -> None:

@@ -16,7 +16,7 @@ from recollect.sessions.observations.trail import Trail
 
 CATEGORY: Final = "session"
 _IMPORTANCE: Final = 0.1
-_MOST: Final = 12  # titles of one heading
+_MAX_TITLES: Final = 12  # titles of one heading
 _HEADINGS: Final = {
     "Decided": (Kind.DECISION,),
     "Changed": (Kind.CHANGE, Kind.FEATURE, Kind.REFACTOR),
@@ -27,15 +27,18 @@ _HEADINGS: Final = {
 
 def summary(session_id: str, at: datetime, kept: Sequence[Memory], trail: Trail) -> Draft:
     """Return the summary of a session that kept these memories."""
-    return _of_session(session_id, at, Kind.SESSION_SUMMARY, _lines_by_heading(kept) + _lines("Left open", trail.open))
+    return _session_draft(
+        session_id, at, Kind.SESSION_SUMMARY, _lines_by_heading(kept) + _lines_under("Left open", trail.open)
+    )
 
 
 def checkpoint(session_id: str, at: datetime, kept: Sequence[Memory]) -> Draft:
     """Return the summary of a session so far, as a draft, before the session ends."""
-    return _of_session(session_id, at, Kind.CHECKPOINT, _lines_by_heading(kept))
+    return _session_draft(session_id, at, Kind.CHECKPOINT, _lines_by_heading(kept))
 
 
-def _of_session(session_id: str, at: datetime, kind: Kind, lines: list[str]) -> Draft:
+def _session_draft(session_id: str, at: datetime, kind: Kind, lines: list[str]) -> Draft:
+    """Return the draft of a session's summary or checkpoint, with these lines under a title."""
     name = "Checkpoint" if kind is Kind.CHECKPOINT else "Summary"
     title = f"{name} of the session of {at:%Y-%m-%d %H:%M}"
     return Draft(
@@ -52,13 +55,15 @@ def _of_session(session_id: str, at: datetime, kind: Kind, lines: list[str]) -> 
 
 
 def _lines_by_heading(kept: Sequence[Memory]) -> list[str]:
+    """Return the titles of the memories as lines of Markdown, under a heading for each kind."""
     found: list[str] = []
     for heading, kinds in _HEADINGS.items():
-        found += _lines(heading, [memory.title or memory.content for memory in kept if memory.type in kinds])
+        found += _lines_under(heading, [memory.title or memory.content for memory in kept if memory.type in kinds])
     return found
 
 
-def _lines(heading: str, memories: Sequence[str]) -> list[str]:
-    lines = [f"- {cited_title(memory)}" for memory in memories[:_MOST]]
-    more = [f"- and {len(memories) - _MOST} more"] if len(memories) > _MOST else []
+def _lines_under(heading: str, memories: Sequence[str]) -> list[str]:
+    """Return a heading and at most twelve titles as a list, then how many more there are; empty without titles."""
+    lines = [f"- {cited_title(memory)}" for memory in memories[:_MAX_TITLES]]
+    more = [f"- and {len(memories) - _MAX_TITLES} more"] if len(memories) > _MAX_TITLES else []
     return [f"{heading}:", *lines, *more] if lines else []

@@ -11,8 +11,8 @@ from typing import Final
 
 from recollect.domain.results import Memory
 
-_ENDS: Final = (timedelta(minutes=5), timedelta(minutes=30), timedelta(hours=2))
-_USES: Final = (3, 6, 12)  # from which a memory is promoted by one, two and three scales
+_SCALE_ENDS: Final = (timedelta(minutes=5), timedelta(minutes=30), timedelta(hours=2))
+_PROMOTING_USES: Final = (3, 6, 12)  # from which a memory is promoted by one, two and three scales
 
 
 class Scale(StrEnum):
@@ -34,25 +34,27 @@ _SCALES: Final = tuple(Scale)
 
 def scale_by_age(age: timedelta) -> Scale:
     """Return the scale of an age; an age below zero, of clocks that differ, is immediate."""
-    return _SCALES[sum(age >= end for end in _ENDS)]
+    return _SCALES[sum(age >= end for end in _SCALE_ENDS)]
 
 
-def scale(memory: Memory, now: datetime) -> Scale:
-    """Return the scale of a memory: that of its age, promoted a step each at 3, 6 and 12 uses, at most to project."""
+def scale_of(memory: Memory, now: datetime) -> Scale:
+    """Return the scale of a memory by its age, promoted a step each at 3, 6 and 12 uses, at most to project."""
     uses = memory.accessed_count + memory.recalled_count
     by_age = _SCALES.index(scale_by_age(now - (memory.observed_at or memory.created_at)))
-    return _SCALES[min(by_age + sum(uses >= least for least in _USES), len(_SCALES) - 1)]
+    return _SCALES[min(by_age + sum(uses >= least for least in _PROMOTING_USES), len(_SCALES) - 1)]
 
 
-def balanced(ranked: Sequence[Memory], now: datetime, allocation: Mapping[Scale, int] = ALLOCATION) -> list[Memory]:
-    """Return at most as many memories as there are places, in the order of `ranked` (the best first).
+def balanced_by_scale(
+    ranked: Sequence[Memory], now: datetime, allocation: Mapping[Scale, int] = ALLOCATION
+) -> list[Memory]:
+    """Return the best memories of each scale's places, in the order of `ranked` (the best first).
 
-    Each scale fills its own places with its best. Places that stay empty go to the best that are left, of any scale.
+    Places that stay empty go to the best that are left, of any scale.
     """
     taken: Counter[Scale] = Counter()
     chosen: set[int] = set()
     for place, memory in enumerate(ranked):
-        its = scale(memory, now)
+        its = scale_of(memory, now)
         if taken[its] < allocation.get(its, 0):
             taken[its] += 1
             chosen.add(place)

@@ -15,13 +15,13 @@ def chunk(text: str, tokens: Sequence[tuple[int, int]], size: int, overlap: int)
     """
     if len(tokens) <= size:
         return [(0, len(text))]
-    breaks = {start for start, _ in sentences.spans(text, semicolons=True)}
+    breaks = {start for start, _ in sentences.sentence_spans(text, semicolons=True)}
     spans: list[tuple[int, int]] = []
     first = 0
     while first < len(tokens):
         last = min(first + size, len(tokens))
         if last < len(tokens):
-            last = _end(tokens, breaks, first, last)
+            last = _end_token(tokens, breaks, first, last)
         spans.append((tokens[first][0], tokens[last - 1][1]))
         if last >= len(tokens):
             break
@@ -29,8 +29,8 @@ def chunk(text: str, tokens: Sequence[tuple[int, int]], size: int, overlap: int)
     return spans
 
 
-def _end(tokens: Sequence[tuple[int, int]], breaks: set[int], first: int, last: int) -> int:
-    """Return the token at which a span should end: after the latest break in its second half, else at `last`."""
+def _end_token(tokens: Sequence[tuple[int, int]], breaks: set[int], first: int, last: int) -> int:
+    """Return the token at which a span should end: after the last break in its second half, else at `last`."""
     for number in range(last, (first + last) // 2, -1):
         if tokens[number][0] in breaks:
             return number

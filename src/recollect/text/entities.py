@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from recollect.domain.enums import EntityType
 from recollect.domain.results import Entity
-from recollect.text.entity_patterns import fences, shapes
+from recollect.text.entity_patterns import fence_spans, shaped_entities
 from recollect.text.normalization import fold
 from recollect.text.proper_names import names
 
@@ -24,9 +24,9 @@ def entities(text: str, limit: int = 64) -> tuple[Entity, ...]:
     Names are as written, less the quotes and backticks around them, an @ before a person and the () of a call.
     """
     whole = text.replace("\0", " ")
-    prose = _without(whole, fences(whole))
-    found = [shape for shape in shapes(whole) if shape.type not in _OF_PROSE or prose[shape.start] != "\0"]
-    found += names(_without(prose, ((shape.start, shape.end) for shape in found)))
+    prose = _blanked(whole, fence_spans(whole))
+    found = [shape for shape in shaped_entities(whole) if shape.type not in _OF_PROSE or prose[shape.start] != "\0"]
+    found += names(_blanked(prose, ((shape.start, shape.end) for shape in found)))
     unique: dict[tuple[str, str], Entity] = {}
     for place in sorted(found, key=lambda place: place.start):
         name = text[place.start : place.end]
@@ -38,8 +38,8 @@ def entities(text: str, limit: int = 64) -> tuple[Entity, ...]:
     return tuple(unique.values())[: max(limit, 0)]
 
 
-def _without(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """Return `text` with NUL in place of the spans, which are in order."""
+def _blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """Return the text with NUL characters in place of the spans, which are in order."""
     pieces: list[str] = []
     at = 0
     for start, end in spans:

@@ -74,14 +74,14 @@ _FILE = re.compile(
 _LIBRARY = re.compile(rf"(?:[A-Z]\w*|{_any_word_of('products')})\.js")
 
 
-def shapes(text: str) -> Iterator[Found]:
+def shaped_entities(text: str) -> Iterator[Found]:
     """Yield the entities of a text that have a known shape, in order."""
     for place in _SHAPE.finditer(text):
         kind, name, (start, end) = place.lastgroup or "", place[0], place.span()
         if kind == "code":
-            yield from _code(name, start)
+            yield from _entities_in_backticks(name, start)
         elif kind == "run":
-            yield from _run(name, start)
+            yield from _file_or_identifier(name, start)
         elif kind == "version":
             yield Found(start, end, EntityType.VERSION if _is_version(name, text[max(start - 30, 0) : start]) else None)
         elif kind == "person":
@@ -93,23 +93,23 @@ def shapes(text: str) -> Iterator[Found]:
             yield Found(start, start + len(name.rstrip(_TRAILING)), EntityType(kind))
 
 
-def fences(text: str) -> list[tuple[int, int]]:
+def fence_spans(text: str) -> list[tuple[int, int]]:
     """Return the start and end of each fenced block of code."""
     marks = [place.start() for place in _FENCE.finditer(text)]
     return list(zip(marks[::2], [*marks[1::2], len(text)], strict=False))
 
 
-def _code(name: str, start: int) -> Iterator[Found]:
+def _entities_in_backticks(name: str, start: int) -> Iterator[Found]:
     """Yield the entities between backticks: a single word is an identifier, unless it has another shape."""
     inner = name[1:-1]
-    found = [Found(start + 1 + shape.start, start + 1 + shape.end, shape.type) for shape in shapes(inner)]
+    found = [Found(start + 1 + shape.start, start + 1 + shape.end, shape.type) for shape in shaped_entities(inner)]
     whole = any(entity.end - entity.start == len(inner) and entity.type for entity in found)
     if not whole and len(inner) <= 64 and re.fullmatch(r"(?:[^\w\s\0]|\d)*+[^\W\d][^\s\0]*", inner):
         found = [Found(start + 1, start + 1 + len(inner.removesuffix("()")), EntityType.IDENTIFIER)]
     yield from found
 
 
-def _run(name: str, start: int) -> Iterator[Found]:
+def _file_or_identifier(name: str, start: int) -> Iterator[Found]:
     """Yield the file or identifier that a run of letters, digits and a few marks is."""
     if len(name) > _LONGEST_RUN:
         return

@@ -9,7 +9,7 @@ from recollect.text.terms import STOP_WORDS
 
 _LETTERS: Final = re.compile(r"[^\W\d_]+")
 _FEWEST: Final = 2
-_OTHERS: Final = {
+_OTHER_LANGUAGES: Final = {
     "de": "der das den dem des ein eine einen einem einer und oder nicht vom beim ins ans dieser diese dieses ihr ihre "
     "ihren seine seinen man womit wofür wodurch worauf welchem welchen wem wen wieviel vor unter zwischen während "
     "gegen ohne bis kein keine hatten könnte können konnte soll sollte ist sind waren wurde wurden wird werden wie "
@@ -33,12 +33,14 @@ _ENGLISH: Final = frozenset(
     "on or our she so the their them then they this that to up us was we were what when where which who whose why "
     "will with would you your am die man over all also want war most hat".split()
 )
-_SHARED: Final = frozenset("die was hat war in an am also".split())  # with German
-_TELLING: Final = {name: frozenset(words.split()) - _ENGLISH - STOP_WORDS for name, words in _OTHERS.items()}
+_SHARED_WORDS: Final = frozenset("die was hat war in an am also".split())  # with German
+_TELLING_WORDS: Final = {
+    name: frozenset(words.split()) - _ENGLISH - STOP_WORDS for name, words in _OTHER_LANGUAGES.items()
+}
 
 
 def is_english(text: str) -> bool:
-    """Say whether a text may be English: no other language has two small words in it, and more than English has."""
+    """Return whether a text may be English: no other language has two small words in it and more than English has."""
     words = set(_LETTERS.findall(text.lower()))
-    others = max(len(words & found) for found in _TELLING.values())
-    return others < _FEWEST or others <= len(words & (_ENGLISH | STOP_WORDS) - _SHARED)
+    others = max(len(words & found) for found in _TELLING_WORDS.values())
+    return others < _FEWEST or others <= len(words & (_ENGLISH | STOP_WORDS) - _SHARED_WORDS)

@@ -5,20 +5,20 @@ from __future__ import annotations
 import re
 
 from recollect.text.sentences import first_sentence, sentences
-from recollect.text.writing_systems import cut, holds_dense
+from recollect.text.writing_systems import cut_to_width, holds_dense
 
 _MARKS = re.compile(r"^(?:[\s>]+|`{3,}|#+\s|[*\-–•]+\s|\d{1,3}[.)]\s)+")
-_TITLE = 80
+_MAX_TITLE = 80
 _ABSTRACT_WORDS = 20
-_ABSTRACT = 200
+_MAX_ABSTRACT = 200
 _DENSE = 80  # about twenty words of Chinese
-_OVERVIEW = 600
+_MAX_OVERVIEW = 600
 _TRAILING = " ,;:、，；："
 
 
 def title(content: str) -> str:
     """Return the first sentence, at most 80 characters."""
-    return shortened(_first_plain_sentence(content), _TITLE)
+    return shortened(_first_plain_sentence(content), _MAX_TITLE)
 
 
 def abstract(content: str) -> str:
@@ -32,7 +32,7 @@ def one_line(text: str) -> str:
     line = " ".join(words[:_ABSTRACT_WORDS])
     if len(words) > _ABSTRACT_WORDS:
         line = line.rstrip(_TRAILING) + "…"
-    return shortened(line, _DENSE if holds_dense(line) else _ABSTRACT)
+    return shortened(line, _DENSE if holds_dense(line) else _MAX_ABSTRACT)
 
 
 def overview(content: str) -> str:
@@ -40,8 +40,8 @@ def overview(content: str) -> str:
     taken = ""
     for sentence in sentences(content):
         longer = f"{taken} {sentence}".strip()
-        if len(longer) > _OVERVIEW:
-            return taken or shortened(longer, _OVERVIEW)
+        if len(longer) > _MAX_OVERVIEW:
+            return taken or shortened(longer, _MAX_OVERVIEW)
         taken = longer
     return taken
 
@@ -51,8 +51,8 @@ def _first_plain_sentence(content: str) -> str:
 
 
 def shortened(line: str, length: int) -> str:
-    """Return the beginning of `line` with at most `length` characters; what is cut ends in an ellipsis."""
-    if cut(line, length) == line:
+    """Return the beginning of `line` with at most `length` characters; a line that was cut ends in an ellipsis."""
+    if cut_to_width(line, length) == line:
         return line
-    kept = cut(line, length - 1)
+    kept = cut_to_width(line, length - 1)
     return (kept[: kept.rfind(" ")] if " " in kept[length // 2 :] else kept).rstrip(_TRAILING) + "…"

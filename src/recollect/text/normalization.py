@@ -28,16 +28,17 @@ _MOST_MARKS = 30
 _MANY_MARKS = re.compile(rf"[^\w\s\x00-\x7f]{{{_MOST_MARKS + 1},}}")  # may be marks, and may be a row of other signs
 
 
-def orderly(text: str) -> str:
-    """Return a text with no more combining marks in a row than any language has; it is to be normalized next.
+def limit_marks(text: str) -> str:
+    """Return the text, to be normalized next, with at most 30 combining marks in a row.
 
-    Normalizing puts the marks of a letter in order, which takes the square of their number. The most is that of
-    Unicode's stream-safe text format (UAX #15, 13).
+    Normalization sorts the marks of a letter, which takes the square of their number. The limit is that of Unicode's
+    stream-safe text format (UAX #15, 13).
     """
-    return text if text.isascii() else _MANY_MARKS.sub(_first_marks, text)
+    return text if text.isascii() else _MANY_MARKS.sub(_first_of_marks, text)
 
 
-def _first_marks(run: re.Match[str]) -> str:
+def _first_of_marks(run: re.Match[str]) -> str:
+    """Return a run of characters with the first 30 of the combining marks that follow each other."""
     kept, row = [], 0
     for character in run[0]:
         row = row + 1 if unicodedata.combining(character) else 0
@@ -47,46 +48,47 @@ def _first_marks(run: re.Match[str]) -> str:
 
 
 def fold(text: str) -> str:
-    """Return `text` as words are compared: no case, no accents or vowel points, no full or half width."""
+    """Return the form in which words are compared: no case, accents or vowel points, no full or half width."""
     if text.isascii():
         return text.lower()
-    runs = _RUN.findall(unicodedata.normalize("NFC", orderly(text)))
+    runs = _RUN.findall(unicodedata.normalize("NFC", limit_marks(text)))
     folded = "".join(run.lower() if run.isascii() else "".join(map(_fold_letter, run)) for run in runs)
     return unicodedata.normalize("NFC", folded)
 
 
-def stretches(text: str) -> list[str]:
-    """Return whatever stands between the gaps that every version of Unicode has."""
+def index_pieces(text: str) -> list[str]:
+    """Return the pieces of a text between characters that every version of Unicode treats as gaps."""
     return _STRETCH.findall(text)
 
 
 @lru_cache(maxsize=100_000)
 def same_in_index(stretch: str) -> bool:
-    """Say whether the index makes of `stretch`, by itself, the words that `fold` makes of it."""
+    """Return whether the index, by itself, makes the same words of a piece as `fold` does."""
     return stretch.isascii() or (
-        all(map(_same_letter, stretch)) and fold(stretch) == "".join(map(_fold_letter, stretch))
+        all(map(_is_same_in_index, stretch)) and fold(stretch) == "".join(map(_fold_letter, stretch))
     )
 
 
 @lru_cache(maxsize=20_000)
 def _fold_letter(letter: str) -> str:
+    """Return the folded form of a letter; '' for a mark, several letters for a letter such as æ."""
     if letter.isascii() or letter in _OWN:
         return letter.lower()
     before, after = "", letter
     while after != before:
-        before, after = after, "".join(map(_bare, _decomposed(after)))
+        before, after = after, "".join(map(_bare_letter, _decomposed(after)))
     return after
 
 
 def _decomposed(text: str) -> str:
-    """Take letters and digits apart, those of other widths and styles too, but no symbol: ™ is not tm."""
+    """Return letters and digits decomposed, also those of other widths and styles, but no symbols: ™ is not tm."""
     wide = unicodedata.normalize("NFKD", text)
     alike = text.isalnum() and all(character.isalnum() or _is_mark(character) for character in wide)
     return unicodedata.normalize("NFD", (wide if alike else text).casefold())
 
 
-def _bare(letter: str) -> str:
-    """Return one decomposed letter, or nothing for what counts for nothing."""
+def _bare_letter(letter: str) -> str:
+    """Return a decomposed letter as it is compared; '' for a mark that does not count."""
     if letter.isdecimal():
         return str(unicodedata.decimal(letter))
     mark = unicodedata.combining(letter)
@@ -100,7 +102,8 @@ def _is_mark(letter: str) -> bool:
 
 
 @lru_cache(maxsize=20_000)
-def _same_letter(letter: str) -> bool:
+def _is_same_in_index(letter: str) -> bool:
+    """Return whether the index and `fold` make the same of a letter."""
     if letter.isascii():
         return True
     category, folded = unicodedata.category(letter), _fold_letter(letter)

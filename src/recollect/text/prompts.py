@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from recollect.text.separators import gap
+from recollect.text.separators import gap_for
 
 REMINDER: Final = re.compile(r"<system-reminder>.*?(?:</system-reminder>|\Z)", re.DOTALL)
 """What Claude Code adds to a person's prompt, before or behind it."""
@@ -48,25 +48,25 @@ _TAIL: Final = 2**18  # bytes at the end of a transcript that are read
 _COMPARED: Final = 200  # characters by which a prompt is found there; a short one may stand anywhere in another
 
 
-def added_removed(text: str) -> str:
+def without_agent_blocks(text: str) -> str:
     """Return a prompt without the blocks that an agent adds to what a person typed."""
-    return ADDED.sub(gap, text).strip()
+    return ADDED.sub(gap_for, text).strip()
 
 
 def is_typed(prompt: str) -> bool:
-    """Say whether a person typed a prompt, as far as its beginning tells."""
-    bare = added_removed(prompt)
+    """Return whether a person typed a prompt, as far as its beginning shows."""
+    bare = without_agent_blocks(prompt)
     return bool(bare) and not (bare.startswith(SENTENCES) or _TAG.match(bare) or _HEADING.match(bare))
 
 
-def reported(prompt: str) -> str:
-    """Return the text of a prompt that nobody typed, without the additions of agents and the tags around it."""
-    lines = added_removed(prompt).split("\n")
+def report_text(prompt: str) -> str:
+    """Return the text of a prompt that no person typed, without the agent's additions and the tags around it."""
+    lines = without_agent_blocks(prompt).split("\n")
     return "\n".join(_TAG.sub("", line) if line.lstrip().startswith("<") else line for line in lines).strip()
 
 
 def is_typed_entry(entry: Mapping[str, Any]) -> bool:
-    """Say whether an entry of a transcript is a prompt that a person typed, as far as its marks tell."""
+    """Return whether an entry of a transcript is a prompt that a person typed, as far as its marks show."""
     origin = entry.get("origin")
     kind = origin.get("kind", _HUMAN) if isinstance(origin, Mapping) else _HUMAN
     marked = any(entry.get(mark) for mark in MARKS)
@@ -74,7 +74,7 @@ def is_typed_entry(entry: Mapping[str, Any]) -> bool:
 
 
 def is_typed_by_transcript(file: Path, prompt: str) -> bool | None:
-    """Say whether a person typed the prompt, by its last entry in a transcript; None where it has none.
+    """Return whether a person typed the prompt, by its last entry in a transcript; None without an entry.
 
     An agent may write the entry only after it has called the hook.
     """
@@ -89,18 +89,18 @@ def is_typed_by_transcript(file: Path, prompt: str) -> bool | None:
         return None
     wanted = _beginning_without_spaces(prompt)
     for line in reversed(lines):
-        entry = _entry(line)
-        if entry is not None and wanted and wanted == _beginning_without_spaces(_text_of(entry)):
+        entry = _parsed_entry(line)
+        if entry is not None and wanted and wanted == _beginning_without_spaces(_text_of_entry(entry)):
             return is_typed_entry(entry)
     return None
 
 
 def _beginning_without_spaces(text: str) -> str:
-    return " ".join(added_removed(text).split())[:_COMPARED]
+    return " ".join(without_agent_blocks(text).split())[:_COMPARED]
 
 
-def _entry(line: str) -> dict[str, Any] | None:
-    """Return an entry in which a person may speak."""
+def _parsed_entry(line: str) -> dict[str, Any] | None:
+    """Return an entry of a transcript in which a person may speak; None for any other line."""
     try:
         entry = json.loads(line)
     except (ValueError, RecursionError):  # the first line of the tail is cut
@@ -108,7 +108,8 @@ def _entry(line: str) -> dict[str, Any] | None:
     return entry if isinstance(entry, dict) and entry.get("type") == "user" else None
 
 
-def _text_of(entry: Mapping[str, Any]) -> str:
+def _text_of_entry(entry: Mapping[str, Any]) -> str:
+    """Return the text of an entry's message; '' where it has none."""
     message = entry.get("message")
     content = message.get("content") if isinstance(message, Mapping) else None
     if isinstance(content, str):

@@ -11,13 +11,13 @@ SEPARATORS: Final = re.compile(r"[\r\v\f\x1c-\x1f\x85\u2028\u2029\u3164\uffa0]+"
 _SPACED: Final = str.maketrans(dict.fromkeys("\v\f\x1c\x1d\x1e\x1f\x85\u2028\u2029", " "))
 
 
-def gap(removed: re.Match[str]) -> str:
-    """Return the replacement of a removed stretch: a space if words would else be glued, or an empty text."""
+def gap_for(removed: re.Match[str]) -> str:
+    """Return the replacement of a removed match: a space where words would otherwise join, else ''."""
     text, start, end = removed.string, removed.start(), removed.end()
     before, after = text[max(start - 1, 0) : start], text[end : end + 1]
     return " " if before and after and not before.isspace() and not after.isspace() else ""
 
 
-def spaced(text: str) -> str:
-    """Return a text of the same length with spaces in the place of separators, for what reads words by themselves."""
+def with_spaces(text: str) -> str:
+    """Return a text of the same length with a space in the place of each separator."""
     return text.translate(_SPACED)

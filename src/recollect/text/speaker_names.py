@@ -26,12 +26,12 @@ def name_words(text: str) -> frozenset[str]:
 
 
 def named_speakers(words: frozenset[str], speakers: Iterable[str]) -> frozenset[str]:
-    """Return those of `speakers` who have one of a query's `name_words` in their name."""
+    """Return the speakers whose name holds a word of `words`, the `name_words` of a query."""
     return frozenset(speaker for speaker in speakers if words & name_words(speaker))
 
 
 def without_names(query: str, names: Iterable[str]) -> str:
-    """Return the query without the words of `names`, or as it is when nothing else would be left."""
+    """Return the query without the words of `names`; unchanged where nothing else would be left."""
     dropped = {word for name in names for word in name_words(name)}
     if not dropped:
         return query
@@ -40,7 +40,7 @@ def without_names(query: str, names: Iterable[str]) -> str:
 
 
 def transcript_speakers(text: str) -> frozenset[str]:
-    """Return the speakers of a transcript, a text most of whose lines begin with a name that begins several."""
+    """Return the speakers of a transcript: a text in which most lines begin with a name, and names recur."""
     lines = [line for line in text.splitlines() if line.strip()]
     turns = Counter(_TURN.findall(text))
     often = frozenset(name for name, count in turns.items() if count > 1)

@@ -14,7 +14,7 @@ from Stemmer import Stemmer
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory
 from recollect.text import writing_systems
-from recollect.text.normalization import fold, orderly, same_in_index, stretches
+from recollect.text.normalization import fold, index_pieces, limit_marks, same_in_index
 
 _WORD = re.compile(r"\w+")
 _SENTENCES = re.compile(r"[.!?]+")
@@ -54,7 +54,7 @@ def stem(word: str) -> str:
 
 @lru_cache(maxsize=10_000)
 def forms(word: str) -> tuple[str, ...]:
-    """Return the likely words of the same stem, the word itself first: paint, paints, painted, painting."""
+    """Return the likely words with the stem of a word, the word itself first: paint, paints, painted, painting."""
     base = stem(word)
     bases = (base, base[:-1] + "y", base + base[-1], base[:-1]) if base and base.isascii() else ()
     likely = dict.fromkeys([word, *(start + ending for start in bases for ending in _ENDINGS)])
@@ -62,15 +62,16 @@ def forms(word: str) -> tuple[str, ...]:
 
 
 def contracted_negations(text: str) -> list[str]:
-    """Return the words such as `don't` of a text, whichever apostrophe they have."""
+    """Return the words of a text such as `don't`, with any of the apostrophes."""
     return _NEGATION.findall(text)
 
 
 def without_contractions(text: str, *, negations: bool = True) -> str:
-    """Return a text of the same length with spaces in the place of what an apostrophe cuts off a word.
+    """Return a text of the same length with spaces for the letters that an apostrophe separates from a word.
 
-    That is the end of `it's`, of `we'll` and of a possessive, and the beginning of `l'avion`: no words by themselves.
-    So is all of `don't`, which carries as little meaning as `do not`; without `negations` only its end goes.
+    These are the end of `it's`, of `we'll` and of a possessive, and the beginning of `l'avion`: no words by themselves.
+    All of `don't` becomes spaces, since it carries as little meaning as `do not`; without `negations` only its end
+    does.
     """
     bare = _NEGATION.sub(_spaces_for, text) if negations else text
     return _CUT_OFF.sub(_spaces_for, bare)
@@ -80,18 +81,18 @@ def _spaces_for(found: re.Match[str]) -> str:
     return " " * len(found[0])
 
 
-def parts(text: str) -> list[str]:
+def name_parts(text: str) -> list[str]:
     """Return the words inside camelCase and snake_case names: `noImplicitAny` gives no, Implicit, Any."""
     found: list[str] = []
-    for word in _WORD.findall(text if text.isascii() else unicodedata.normalize("NFC", orderly(text))):
-        if len(word) <= LONGEST_WORD and len(places := list(_PARTS.finditer(_shape(word)))) > 1:
+    for word in _WORD.findall(text if text.isascii() else unicodedata.normalize("NFC", limit_marks(text))):
+        if len(word) <= LONGEST_WORD and len(places := list(_PARTS.finditer(_ascii_shape(word)))) > 1:
             inner = (word[place.start() : place.end()] for place in places)
             found += [part for part in inner if part.isascii() or not writing_systems.is_dense(part)]
     return found
 
 
-def _shape(word: str) -> str:
-    """Show a name in ASCII letters, so that Größe is one word and über is as small as uber."""
+def _ascii_shape(word: str) -> str:
+    """Return a name in ASCII letters of the same case, so that Größe counts as a single word."""
     if word.isascii():
         return word
     return "".join(
@@ -106,10 +107,10 @@ def vocabulary(texts: Iterable[str]) -> frozenset[str]:
     """
     found: set[str] = set()
     for text in texts:
-        found.update(distinct(writing_systems.words(fold(text), every=True), _MOST_UNSEEN))
-        found.update(fold(part) for part in parts(text))
+        found.update(distinct_words(writing_systems.words(fold(text), every=True), _MOST_UNSEEN))
+        found.update(fold(part) for part in name_parts(text))
         found.update(writing_systems.emoji(text))
-    return frozenset(word for word in found if _is_word(word))
+    return frozenset(word for word in found if _is_worth_indexing(word))
 
 
 def keywords(draft: Draft | Memory, title: str = "") -> str:
@@ -119,17 +120,17 @@ def keywords(draft: Draft | Memory, title: str = "") -> str:
     """
     named = [draft.key, draft.category, draft.speaker, *draft.tags, *draft.concepts]
     named.append(date_in_words(draft.observed_at) if draft.observed_at else None)
-    named += _in_other_words(draft)
+    named += _layers_in_other_words(draft)
     files = [*draft.files_read, *draft.files_modified]
-    inner = [part for part in parts(draft.content) if len(part) > 1]
+    inner = [part for part in name_parts(draft.content) if len(part) > 1]
     words = [word for word in (*named, *files) if word]
     texts = (title or draft.title or "", draft.subtitle or "", draft.content, *words)
-    unseen = distinct((word for text in texts for word in _unseen(text)), _MOST_UNSEEN)
-    return " ".join(dict.fromkeys([*words, *parts(" ".join(words)), *inner[:_MOST_PARTS], *unseen]))
+    unseen = distinct_words((word for text in texts for word in _words_without_spaces(text)), _MOST_UNSEEN)
+    return " ".join(dict.fromkeys([*words, *name_parts(" ".join(words)), *inner[:_MOST_PARTS], *unseen]))
 
 
-def _in_other_words(draft: Draft | Memory) -> Iterator[str]:
-    """Yield the layers with a word that the content lacks; a layer made from the content has none."""
+def _layers_in_other_words(draft: Draft | Memory) -> Iterator[str]:
+    """Yield the layers that have a word that the content lacks; a layer taken from the content has none."""
     content = " ".join(draft.content.split())
     layers = (" ".join(layer.split()).removesuffix("…") for layer in (draft.abstract, draft.overview) if layer)
     layers_beside = [layer for layer in layers if layer not in content]
@@ -143,18 +144,18 @@ def keywords_and_words(memory: Draft | Memory, title: str = "") -> tuple[str, fr
     return labels, vocabulary([memory.content, title or memory.title or "", memory.subtitle or "", labels])
 
 
-def _unseen(text: str) -> Iterator[str]:
-    """Yield the words that FTS5 would not make of `text`: those without spaces, emoji, and what `fold` changes."""
+def _words_without_spaces(text: str) -> Iterator[str]:
+    """Yield the words that FTS5 does not find in `text`: those without spaces, emoji, and what `fold` changes."""
     if text.isascii():
         return
     yield from writing_systems.emoji(text)
-    for stretch in stretches(text):
+    for stretch in index_pieces(text):
         if not same_in_index(stretch) or writing_systems.holds_dense(stretch):
-            yield from (word for word in writing_systems.words(fold(stretch), every=True) if _is_word(word))
+            yield from (word for word in writing_systems.words(fold(stretch), every=True) if _is_worth_indexing(word))
 
 
-def distinct(words: Iterator[str], most: int) -> Iterable[str]:
-    """Return the distinct ones of `words`, at most so many of scripts without spaces: a book has no end of pairs."""
+def distinct_words(words: Iterator[str], most: int) -> Iterable[str]:
+    """Return the distinct words; of scripts without spaces at most `most`, since a book has endless pairs."""
     found: dict[str, None] = {}
     for word in words:
         if word not in found and (most or not writing_systems.is_dense(word)):
@@ -163,8 +164,8 @@ def distinct(words: Iterator[str], most: int) -> Iterable[str]:
     return found
 
 
-def _is_word(word: str) -> bool:
-    """Say whether `word` is worth keeping: not endless, and no single letter where letters are not words."""
+def _is_worth_indexing(word: str) -> bool:
+    """Return whether a word is worth an index entry: not too long, and not a single letter of an alphabet."""
     if len(word) == 1:
         return not word.isascii() and (writing_systems.is_dense(word) or not word.isalnum())
     return len(word) <= LONGEST_WORD
@@ -181,7 +182,7 @@ def jaccard(words: AbstractSet[str], other: AbstractSet[str]) -> float:
 
 
 def spellings(texts: Iterable[str]) -> dict[str, str]:
-    """Return for each stem the first word of the texts that has it, folded."""
+    """Return, by stem, the first word of the texts that has the stem, folded."""
     spelt: dict[str, str] = {}
     for text in texts:
         for word in _WORD.findall(fold(text)):
@@ -189,7 +190,7 @@ def spellings(texts: Iterable[str]) -> dict[str, str]:
     return spelt
 
 
-def questions(text: str) -> float:
+def share_of_questions(text: str) -> float:
     """Return the share (0–1) of a text's sentences that are questions."""
     asked = text.count("?")
     return min(asked / max(len(_SENTENCES.findall(text)), 1), 1.0) if asked else 0.0

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 
-def fault(data: bytes) -> str | None:
-    """Return the message on the first bytes that are not UTF-8, with a remedy; None where all of them are."""
+def utf8_fault(data: bytes) -> str | None:
+    """Return the message on the first bytes that are not UTF-8, with a remedy; None for valid UTF-8."""
     try:
         data.decode()
     except UnicodeDecodeError as error:
@@ -13,9 +13,9 @@ def fault(data: bytes) -> str | None:
     return None
 
 
-def fault_of_text(text: str) -> str | None:
-    """Return that of a text whose bytes the system has escaped (`surrogateescape`); None for whole text."""
+def utf8_fault_of_text(text: str) -> str | None:
+    """Return the message on a text that holds bytes escaped by `surrogateescape`; None where it holds none."""
     try:
-        return fault(text.encode("utf-8", "surrogateescape"))
+        return utf8_fault(text.encode("utf-8", "surrogateescape"))
     except UnicodeEncodeError:  # half of a character, which no byte was
         return None

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from itertools import groupby, pairwise
 
-from recollect.text.normalization import orderly
+from recollect.text.normalization import limit_marks
 
 _BLOCKS = (*range(0x483, 0x1D00), *range(0x302A, 0x30FF), *range(0xA66F, 0xAC00))  # where marks belong to words
 _MARKS = [code for code in _BLOCKS if unicodedata.category(chr(code)).startswith("M")]
@@ -56,7 +56,7 @@ def words(folded: str, *, every: bool) -> Iterator[str]:
         if word.isascii():
             yield word
             continue
-        for segment in segments(word):
+        for segment in script_segments(word):
             units = [unit for unit in _UNIT.findall(segment) if unit[0].isalnum()] if is_dense(segment) else [segment]
             if every or len(units) == 1:
                 yield from units[:1]
@@ -64,34 +64,34 @@ def words(folded: str, *, every: bool) -> Iterator[str]:
                 yield from (first + second, second) if every else (first + second,)
 
 
-def segments(word: str) -> list[str]:
-    """Cut a word wherever a script without spaces begins or ends: PostgreSQL数据库 is two."""
+def script_segments(word: str) -> list[str]:
+    """Return the pieces of a word, cut where a script without spaces begins or ends: PostgreSQL数据库 is two."""
     return [segment for segment in _DENSE.split(word) if segment]
 
 
-def runs(folded: str) -> list[str]:
+def dense_runs(folded: str) -> list[str]:
     """Return the stretches of three or more units without spaces, whole."""
     return [run for run in _DENSE.findall(folded) if len(_UNIT.findall(run)) > 2]
 
 
 @lru_cache(maxsize=100_000)
 def is_dense(text: str) -> bool:
-    """Say whether `text` begins in a script in which units and pairs stand for words."""
+    """Return whether `text` begins in a script in which units and pairs stand for words."""
     return not text.isascii() and _DENSE.match(text) is not None
 
 
 def holds_dense(text: str) -> bool:
-    """Say whether any of `text` is in such a script."""
+    """Return whether any part of `text` is in a script without spaces."""
     return not text.isascii() and _DENSE.search(text) is not None
 
 
-def is_lone(word: str) -> bool:
-    """Say whether `word` is one kana: a particle, or the end of an inflected word."""
+def is_single_kana(word: str) -> bool:
+    """Return whether `word` is a single kana: a particle, or the end of an inflected word."""
     return len(word) == 1 and _KANA.match(word) is not None
 
 
-def certainty(word: str, known: bool) -> float:
-    """Return the probability (0–1) that `word` is a word.
+def word_probability(word: str, known: bool) -> float:
+    """Return the probability (0–1) that `word`, a pair of units, is a word; `known` says that the store holds it.
 
     A pair may stand across two words, and mostly does when it is not stored; hiragana are mostly grammar.
     """
@@ -102,19 +102,25 @@ def certainty(word: str, known: bool) -> float:
 
 def emoji(text: str) -> tuple[str, ...]:
     """Return the words for the emoji in `text`: rocket for 🚀, and for a flag the flag itself too."""
-    return () if text.isascii() else tuple(word for sign in _EMOJI.findall(text) for word in _emoji_words(sign))
+    return () if text.isascii() else tuple(word for sign in _EMOJI.findall(text) for word in _words_for_emoji(sign))
 
 
-def in_words(text: str) -> str:
-    """Return `text` for a model that knows neither emoji nor half width: 🚀 is rocket, ﾃﾞｰﾀ is データ."""
+def emoji_as_words(text: str) -> str:
+    """Return `text` with emoji as words and letters in full width: 🚀 is rocket, ﾃﾞｰﾀ is データ.
+
+    It is for a model that knows neither.
+    """
     if text.isascii():
         return text
-    named = _EMOJI.sub(lambda match: f" {' '.join(word for word in _emoji_words(match[0]) if word.isascii())} ", text)
-    return unicodedata.normalize("NFKC", orderly(text if named == text else " ".join(named.split())))
+    named = _EMOJI.sub(
+        lambda match: f" {' '.join(word for word in _words_for_emoji(match[0]) if word.isascii())} ", text
+    )
+    return unicodedata.normalize("NFKC", limit_marks(text if named == text else " ".join(named.split())))
 
 
 @lru_cache(maxsize=5_000)
-def _emoji_words(sign: str) -> tuple[str, ...]:
+def _words_for_emoji(sign: str) -> tuple[str, ...]:
+    """Return the words of an emoji's Unicode name, for a flag `flag` and the flag itself."""
     if sign[0] >= _FLAG and len(sign) == 2:
         return "flag", sign
     name = unicodedata.name(sign, "").lower().replace("-", " ").split()
@@ -127,7 +133,7 @@ def is_latin(text: str) -> bool:
     return not letters or any(unicodedata.name(letter, "").startswith("LATIN") for letter in letters)
 
 
-def cut(text: str, columns: int) -> str:
+def cut_to_width(text: str, columns: int) -> str:
     """Return the longest beginning of `text` at most `columns` wide that tears no character from its marks.
 
     Ideographs and emoji are two columns wide.

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, Final
 
 from recollect.domain.transfer import ImportItem, Problem
 from recollect.text.prompts import MARKS, REMINDER, SENTENCES, is_typed, is_typed_entry
-from recollect.text.separators import gap
+from recollect.text.separators import gap_for
 from recollect.transfer.conversations import ASSISTANT, SPEAKERS, Conversation, Outside, text_of
 from recollect.transfer.reading import items_of, lines
 
@@ -35,13 +35,15 @@ def read_claude_code(source: BinaryIO, name: str, outside_of: Outside | None = N
         talk.folder = str(line.get("cwd") or talk.folder)
         talk.project = PurePath(talk.folder or talk.project).name
         blocks = [block for block in _list_or_empty(message.get("content")) if isinstance(block, dict)]
-        text = REMINDER.sub(gap, text_of(message.get("content"), "text")).strip()
+        text = REMINDER.sub(gap_for, text_of(message.get("content"), "text")).strip()
         number = str(line.get("uuid") or where.rpartition(":")[2])
         marked = any(line.get(mark) for mark in MARKS)
         if text and not marked and not text.startswith(BY_CLAUDE) and number not in seen:
             seen.add(number)
-            typed = speaker == ASSISTANT or (_typed(line, text) and not any(_answers(block) for block in blocks))
-            origin = talk.speaks(speaker, where) if typed else None
+            typed = speaker == ASSISTANT or (
+                _is_typed_line(line, text) and not any(_is_tool_result(block) for block in blocks)
+            )
+            origin = talk.origin_of_message(speaker, where) if typed else None
             yield from talk.message(number, speaker, text, line.get("timestamp"), where, origin)
         for block in blocks:
             if str(block.get("type")).endswith("tool_use"):
@@ -50,7 +52,7 @@ def read_claude_code(source: BinaryIO, name: str, outside_of: Outside | None = N
     return items_of(lines(source, name), item)
 
 
-def _typed(line: dict[str, Any], text: str) -> bool:
+def _is_typed_line(line: dict[str, Any], text: str) -> bool:
     return is_typed_entry(line) and is_typed(text)
 
 
@@ -58,6 +60,6 @@ def _list_or_empty(content: object) -> list[Any]:
     return content if isinstance(content, list) else []
 
 
-def _answers(block: dict[str, Any]) -> bool:
-    """Say whether a block is what a tool has answered: no person types into the message that holds one."""
+def _is_tool_result(block: dict[str, Any]) -> bool:
+    """Return whether a block is the result of a tool; no person types into the message that holds it."""
     return str(block.get("type")).endswith("tool_result")

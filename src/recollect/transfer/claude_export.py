@@ -9,19 +9,20 @@ from recollect.domain.enums import Scope
 from recollect.domain.fields import MAX_CONTENT
 from recollect.domain.transfer import ImportItem, ItemKind, Problem
 from recollect.transfer.conversations import LONGEST_NAME, SPEAKERS, Conversation, text_of
-from recollect.transfer.json_stream import objects
+from recollect.transfer.json_stream import objects_in
 from recollect.transfer.markdown_sections import cut_text
 from recollect.transfer.reading import Unreadable, items_of
 
 
 def read_claude(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
     """Yield each message, conversation by conversation, and each noted text; raise `Unreadable` for broken JSON."""
-    return items_of(objects(source, name, "conversation"), _claude_messages)
+    return items_of(objects_in(source, name, "conversation"), _claude_messages)
 
 
 def _claude_messages(found: dict[str, Any], where: str) -> Iterator[ImportItem]:
+    """Yield the messages of a conversation, or the items of Claude's own notes."""
     if "conversations_memory" in found or "project_memories" in found:
-        yield from _noted(found, where)
+        yield from _notes_of_claude(found, where)
         return
     messages = found.get("chat_messages")
     if not isinstance(messages, list):
@@ -38,7 +39,7 @@ def _claude_messages(found: dict[str, Any], where: str) -> Iterator[ImportItem]:
             yield from talk.message(message.get("uuid") or number, speaker, text, message.get("created_at"), where)
 
 
-def _noted(found: dict[str, Any], where: str) -> Iterator[ImportItem]:
+def _notes_of_claude(found: dict[str, Any], where: str) -> Iterator[ImportItem]:
     """Yield Claude's notes on all conversations, and on those in each project."""
     projects = found.get("project_memories")
     texts = {"": found.get("conversations_memory")} | (projects if isinstance(projects, dict) else {})

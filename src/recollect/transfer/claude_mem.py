@@ -11,7 +11,7 @@ from recollect.domain.fields import MAX_CONTENT, MAX_NAME
 from recollect.domain.transfer import ImportItem, ItemKind, Problem
 from recollect.gate import masked
 from recollect.text import layers
-from recollect.transfer.reading import items_of, labels, set_only, time_of
+from recollect.transfer.reading import items_of, labels, time_of, without_empty
 from recollect.transfer.sqlite_file import names_in, rows, text_in, texts_in
 
 CLAUDE_MEM: Final = frozenset({"observations", "session_summaries"})
@@ -33,7 +33,9 @@ def read_claude_mem(source: BinaryIO, name: str) -> Iterator[ImportItem | Proble
         yield from items_of(
             entries,
             lambda row, where, fields_of=fields_of: [  # type: ignore[misc]
-                ImportItem(kind=ItemKind.MEMORY, where=where, fields=set_only(_common_fields(row) | fields_of(row)))
+                ImportItem(
+                    kind=ItemKind.MEMORY, where=where, fields=without_empty(_common_fields(row) | fields_of(row))
+                )
             ],
         )
 

@@ -47,7 +47,7 @@ def read_codex(source: BinaryIO, name: str, outside_of: Outside | None = None) -
         if text and not text.startswith(BY_CODEX):
             number = where.rpartition(":")[2]
             typed = speaker == ASSISTANT or is_typed(text)
-            origin = talk.speaks(speaker, where) if typed else None
+            origin = talk.origin_of_message(speaker, where) if typed else None
             yield from talk.message(number, speaker, text, line.get("timestamp"), where, origin)
 
     return items_of(lines(source, name), item)

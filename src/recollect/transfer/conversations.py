@@ -8,12 +8,12 @@ from typing import Any, Final
 
 from recollect.domain.enums import Scope
 from recollect.domain.fields import MAX_CONTENT
-from recollect.domain.origin import Origin, SaidBy, read_also
+from recollect.domain.origin import Origin, SaidBy, with_address
 from recollect.domain.transfer import ImportItem, ItemKind
 from recollect.gate import masked
 from recollect.text import layers
 from recollect.transfer.markdown_sections import cut_text
-from recollect.transfer.reading import set_only, time_of
+from recollect.transfer.reading import time_of, without_empty
 
 USER: Final = "user"
 ASSISTANT: Final = "assistant"
@@ -31,8 +31,8 @@ stands for nothing.
 
 
 def any_tool(tool: str, _given: Mapping[str, Any], _folder: str, outside: str) -> str:
-    """Take whatever a tool shows for something from outside."""
-    return read_also(outside, tool)
+    """Return the tool itself as an outside source, whatever it is."""
+    return with_address(outside, tool)
 
 
 @dataclass(slots=True)
@@ -54,8 +54,8 @@ class Conversation:
     outside: str = ""
     outside_of: Outside | None = None
 
-    def speaks(self, speaker: str, where: str) -> Origin | None:
-        """Return whose words a message is, where the file is believed; a prompt begins a turn."""
+    def origin_of_message(self, speaker: str, where: str) -> Origin | None:
+        """Return the origin of a message, where the file is trusted to say who spoke; a prompt begins a turn."""
         if self.outside_of is None:
             return None
         if speaker == USER:
@@ -93,11 +93,11 @@ class Conversation:
                 "created_at": at,
             }
             self.message_count += 1
-            yield ImportItem(kind=ItemKind.MEMORY, where=where, fields=set_only(fields), said=origin)
+            yield ImportItem(kind=ItemKind.MEMORY, where=where, fields=without_empty(fields), said=origin)
 
 
 def text_of(blocks: object, *kinds: str) -> str:
-    """Return the text of a message: itself, or the texts of its blocks of these kinds."""
+    """Return the text of a message: the text itself, or the texts of its blocks of these kinds."""
     if isinstance(blocks, str):
         return blocks.strip()
     parts = blocks if isinstance(blocks, list) else []

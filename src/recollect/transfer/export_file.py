@@ -11,7 +11,7 @@ from recollect.transfer.sqlite_file import MAGIC
 
 
 def save(path: Path, pieces: Iterable[str]) -> None:
-    """Put text in a file that nobody else can read, and that is never seen half written; a database is left alone."""
+    """Write text to a file that nobody else can read and that is never seen half written; never over a database."""
     try:
         if path.is_file():
             with path.open("rb") as old:

@@ -41,7 +41,7 @@ def export_page(app: App, request: ExportPage, caller: Caller) -> Page:
 def pages(
     request: ExportPage, ask: Callable[[ExportPage], Page], unreadable: list[str] | None = None
 ) -> Iterator[dict[str, Any]]:
-    """Yield every line, asking for one page after the other; note in `unreadable` what could not be read."""
+    """Yield every line of an export, asking for a page after the other; add unreadable memories to `unreadable`."""
     after = request.after
     while after:
         page = ask(request.model_copy(update={"after": after}))
@@ -52,6 +52,7 @@ def pages(
 
 
 def _header_line(app: App, request: ExportPage, view: View, caller: Caller) -> dict[str, Any]:
+    """Return the first line of an export: its version, its scope, and how many lines follow."""
     return {
         "format": NAME,
         "version": VERSION,
@@ -60,12 +61,12 @@ def _header_line(app: App, request: ExportPage, view: View, caller: Caller) -> d
         "scope": request.scope,
         "sensitivities": [sensitivity_of(level) for level in view.sensitivities],
         **app.export_reader.counts(view),
-        "left_out": _left_out(app, view, caller),
+        "left_out": _counts_left_out(app, view, caller),
     }
 
 
-def _left_out(app: App, view: View, caller: Caller) -> dict[str, int]:
-    """Count the caller's own memories of each level that was not let in."""
+def _counts_left_out(app: App, view: View, caller: Caller) -> dict[str, int]:
+    """Return how many of the caller's own memories the export leaves out, by the level that was not let in."""
     levels = {level: owned(level, caller.user) for level in Sensitivity}
     views = {
         level: view.model_copy(update={"sensitivities": (stored,)})

@@ -58,7 +58,7 @@ _TIMES: Final = frozenset({"created_at", "updated_at"})
 _CHAT: Final = frozenset({"current_node", "create_time", "conversation_id"})
 
 WRITERS: Final[dict[ExportFormat, Callable[[Iterable[dict[str, Any]]], Iterator[str]]]] = {
-    ExportFormat.JSONL: recollect_jsonl.write,
+    ExportFormat.JSONL: recollect_jsonl.export_lines,
     ExportFormat.MARKDOWN: markdown_export.write_notes,
 }
 
@@ -106,7 +106,7 @@ FORMATS: Final = {
         lambda head: memories_db.MEMORIES in head.tables, memories_db.read_memories, streamed=True
     ),
     ImportFormat.RECOLLECT: Format(
-        lambda head: head.first.get("format") == recollect_jsonl.NAME, recollect_jsonl.read, streamed=True
+        lambda head: head.first.get("format") == recollect_jsonl.NAME, recollect_jsonl.read_export, streamed=True
     ),
     ImportFormat.CLAUDE_CODE: Format(
         lambda head: head.names >= {"sessionid", "parentuuid"} or "leafuuid" in head.names,
@@ -130,7 +130,7 @@ FORMATS: Final = {
     ),
     ImportFormat.MCP_MEMORY_SERVICE: Format(
         lambda head: "export_metadata" in head.names or {"memories", "content_hash"} <= head.names,
-        partial(json_documents.read_documents, fields_of=json_documents.of_service),
+        partial(json_documents.read_documents, fields_of=json_documents.service_fields),
     ),
     ImportFormat.MEMORY_JSON: Format(
         lambda head: (
@@ -143,14 +143,14 @@ FORMATS: Final = {
     ),
     ImportFormat.MEMORIES_JSONL: Format(
         lambda head: (
-            _LAYERS & memories_jsonl.plain_names(head.first).keys() or (head.names >= _LAYERS and not head.is_list)
+            _LAYERS & memories_jsonl.without_case(head.first).keys() or (head.names >= _LAYERS and not head.is_list)
         ),
         memories_jsonl.read_layered,
         streamed=True,
     ),
     ImportFormat.MEM0: Format(
         lambda head: "memory" in head.texts and (head.is_list or head.names & _LISTS),
-        partial(json_documents.read_documents, fields_of=json_documents.of_mem0),
+        partial(json_documents.read_documents, fields_of=json_documents.mem0_fields),
     ),
 }
 """In the order in which they are tried."""
@@ -184,27 +184,27 @@ def _first_object(lines: Iterable[bytes]) -> dict[str, Any]:
     return {}
 
 
-def members_of(path: Path) -> Sequence[str]:
+def archive_members(path: Path) -> Sequence[str]:
     """Return the names of the conversations in an archive; `[""]` for any other file.
 
     Raises `InvalidInput` when it cannot be read.
     """
-    with _opened(path) as (source, _, _):
+    with _open_member(path) as (source, _, _):
         archive = path.suffix.lower() == _ARCHIVE or source.read(len(_PACKED[0])) == _PACKED[0]
-        with _sound(path):
+        with _raise_if_damaged(path):
             found = ZipFile(cast(IO[bytes], source)).namelist() if archive else []
     return [member for member in found if _IN_ARCHIVE.fullmatch(member)] or [""]
 
 
-def recognised(path: Path, chosen: ImportFormat | None, member: str = "") -> Recognised:
-    """Read the beginning of a file or of an archive's member, else all of it, until its format is recognised.
+def recognise_file(path: Path, chosen: ImportFormat | None, member: str = "") -> Recognised:
+    """Return the format of a file or of an archive's member, from as little of it as is needed.
 
     Raises `InvalidInput`: for the field `file` when it cannot be read, is empty or damaged, for the field `format` when
     it is sound and of no known format.
     """
-    named = _named(path, member)
+    named = _name_for_error(path, member)
     try:
-        with _opened(path, member) as (source, known, size):
+        with _open_member(path, member) as (source, known, size):
             if not size:
                 raise InvalidInput("file", f"{named} cannot be imported: It is empty.")
             head = b"" if chosen else source.read(HEAD)
@@ -229,15 +229,15 @@ def read_file(
     A memory without any time is as old as the file. `read` reads it in the place of what the format has for that.
     """
     try:
-        with _opened(path, member) as (source, known, _):
+        with _open_member(path, member) as (source, known, _):
             written = datetime.fromtimestamp(min(known.st_mtime, time.time()), UTC).isoformat()
             for thing in (read or FORMATS[format].read)(source, name):
                 yield _with_file_time(thing, written), source.tell()
     except Unreadable as error:
-        raise InvalidInput("file", f"{_named(path, member)} cannot be imported as {format}: {error}") from None
+        raise InvalidInput("file", f"{_name_for_error(path, member)} cannot be imported as {format}: {error}") from None
 
 
-def _named(path: Path, member: str) -> str:
+def _name_for_error(path: Path, member: str) -> str:
     """Return the name of a file, or of a member of an archive, for an error."""
     return f"{path}/{member}" if member else str(path)
 
@@ -247,31 +247,34 @@ def _looks_like_json(head: bytes) -> bool:
 
 
 def _with_file_time(thing: ImportItem | Problem | FileSections, written: str) -> ImportItem | Problem | FileSections:
+    """Return an item, with the file's time in place of a missing time."""
     if not isinstance(thing, ImportItem) or thing.kind is not ItemKind.MEMORY or _TIMES & thing.fields.keys():
         return thing
     return thing.model_copy(update={"fields": thing.fields | {"created_at": written}})
 
 
 @contextmanager
-def _opened(path: Path, member: str = "") -> Iterator[tuple[BinaryIO, os.stat_result, int]]:
-    """Open a file or a member of an archive, and say what the file is and how many bytes there are to read.
+def _open_member(path: Path, member: str = "") -> Iterator[tuple[BinaryIO, os.stat_result, int]]:
+    """Open a file or a member of an archive, and yield it with its file's status and the number of bytes to read.
 
     Raises `InvalidInput` where that fails.
     """
     try:
-        with open(path, "rb", opener=_of_regular_file) as source:
+        with open(path, "rb", opener=_open_regular_file) as source:
             known = os.fstat(source.fileno())
             if member:
-                with _sound(path, member), ZipFile(source) as archive, archive.open(member) as inside:
-                    yield cast(BinaryIO, inside), known, _unpacked(archive.getinfo(member))
+                with _raise_if_damaged(path, member), ZipFile(source) as archive, archive.open(member) as inside:
+                    yield cast(BinaryIO, inside), known, _unpacked_size(archive.getinfo(member))
             else:
                 yield source, known, known.st_size
     except OSError as error:
-        raise InvalidInput("file", f"{_named(path, member)} cannot be read: {error.strerror or error}.") from None
+        raise InvalidInput(
+            "file", f"{_name_for_error(path, member)} cannot be read: {error.strerror or error}."
+        ) from None
 
 
 @contextmanager
-def _sound(path: Path, member: str = "") -> Iterator[None]:
+def _raise_if_damaged(path: Path, member: str = "") -> Iterator[None]:
     """Raise `InvalidInput` where an archive, or a member of it, is damaged or locked by a password."""
     try:
         yield
@@ -279,18 +282,18 @@ def _sound(path: Path, member: str = "") -> Iterator[None]:
         raise
     except _DAMAGED:
         why = "the archive is damaged, or has a password"
-        raise InvalidInput("file", f"{_named(path, member)} cannot be read: {why}.") from None
+        raise InvalidInput("file", f"{_name_for_error(path, member)} cannot be read: {why}.") from None
 
 
-def _unpacked(member: ZipInfo) -> int:
+def _unpacked_size(member: ZipInfo) -> int:
     """Return the unpacked size of a member; raise `OSError` for a decompression bomb."""
     if member.file_size > max(LARGEST_FILE, _MOST_TIMES * member.compress_size):
         raise OSError("it unpacks to far more than any export does")
     return member.file_size
 
 
-def _of_regular_file(path: str, flags: int) -> int:
-    """Open a file, but nothing that may have no end or no beginning: a pipe, a device, a socket or a folder."""
+def _open_regular_file(path: str, flags: int) -> int:
+    """Open a file; raise `OSError` for a pipe, a device, a socket or a folder, which may have no end."""
     handle = os.open(path, flags | os.O_NONBLOCK)  # a pipe that nobody writes to would be waited for
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)

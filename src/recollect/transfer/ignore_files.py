@@ -53,7 +53,7 @@ class Rules(NamedTuple):
     rules: tuple[Rule, ...]
 
 
-def rules_in(folder: Path) -> Rules | None:
+def ignore_rules(folder: Path) -> Rules | None:
     """Return the rules of a folder's own ignore file, None without any; a too large file ignores the whole folder."""
     file = folder / NAME
     if file.is_symlink() or not file.is_file():
@@ -65,13 +65,13 @@ def rules_in(folder: Path) -> Rules | None:
     if len(data) > repository_files.LARGEST:
         log.warning("%s is larger than %d bytes, so all of its folder is left out", file, repository_files.LARGEST)
         data = b"*"
-    found = parse(data.decode("utf-8-sig", "surrogateescape"))
+    found = parse_rules(data.decode("utf-8-sig", "surrogateescape"))
     return Rules(folder, found) if found else None
 
 
-def parse(text: str) -> tuple[Rule, ...]:
+def parse_rules(text: str) -> tuple[Rule, ...]:
     """Return the rules of a file's lines, the last rule first."""
-    return tuple(filter(None, map(_rule, reversed(text.split("\n")))))
+    return tuple(filter(None, map(_parse_rule, reversed(text.split("\n")))))
 
 
 def ignores(above: Sequence[Rules], path: Path, *, is_folder: bool) -> bool:
@@ -79,27 +79,27 @@ def ignores(above: Sequence[Rules], path: Path, *, is_folder: bool) -> bool:
     for folder, rules in reversed(above):
         names = path.relative_to(folder).parts
         for rule in rules:
-            if (is_folder or not rule.only_folders) and _leads_to(rule.steps, names):
+            if (is_folder or not rule.only_folders) and _rule_fits(rule.steps, names):
                 return rule.ignores
     return False
 
 
-def _rule(line: str) -> Rule | None:
+def _parse_rule(line: str) -> Rule | None:
     """Return the rule of a line; None for a comment, an empty line, and a line that no path can fit."""
-    line = _without_blank_end(line.removesuffix("\r"))
+    line = _without_end_spaces(line.removesuffix("\r"))
     body = line.removeprefix("!").removesuffix("/")
     if not body or line.startswith("#"):
         return None
     anchored = "/" in body
     names = body.removeprefix("/").split("/")
     try:
-        steps = [None if anchored and name == "**" else _pattern(name) for name in names]
+        steps = [None if anchored and name == "**" else _name_pattern(name) for name in names]
     except re.error:
         return None
     return Rule((*([] if anchored else [None]), *steps), not line.startswith("!"), line.endswith("/"))
 
 
-def _without_blank_end(line: str) -> str:
+def _without_end_spaces(line: str) -> str:
     """Return a line without the spaces at its end; a space behind a backslash stays."""
     bare = line.rstrip(" ")
     escapes = len(bare) - len(bare.rstrip("\\"))
@@ -107,10 +107,10 @@ def _without_blank_end(line: str) -> str:
 
 
 @lru_cache(maxsize=4_096)
-def _pattern(name: str) -> re.Pattern[str]:
+def _name_pattern(name: str) -> re.Pattern[str]:
     """Return the pattern of a name with wildcards; raise `re.error` where no name can fit it.
 
-    What stands between two stars is an atomic group, which is left at its first place.
+    The text between two stars is an atomic group, which stays at its first match.
     """
     pieces = [""]
     least = at = 0
@@ -123,22 +123,22 @@ def _pattern(name: str) -> re.Pattern[str]:
             pieces.append("")
             continue
         least += len(token["plain"] or " ")
-        pieces[-1] += _one_character(token) if token["plain"] is None else re.escape(token["plain"])
+        pieces[-1] += _character_pattern(token) if token["plain"] is None else re.escape(token["plain"])
     first, *others = pieces
     middle = "".join(f"(?>.*?{piece})" for piece in others[:-1] if piece)
     return re.compile(first + middle + (f".*{others[-1]}" if others else ""), re.DOTALL)
 
 
-def _one_character(token: re.Match[str]) -> str:
+def _character_pattern(token: re.Match[str]) -> str:
     """Return the pattern of a token that stands for a single character."""
     if token["any"]:
         return "."
     if token["escaped"]:
         return re.escape(token["escaped"])
-    return f"[{'^' if token['other'] else ''}{''.join(map(_member, _MEMBER.finditer(token['among'])))}]"
+    return f"[{'^' if token['other'] else ''}{''.join(map(_bracket_part, _MEMBER.finditer(token['among'])))}]"
 
 
-def _member(member: re.Match[str]) -> str:
+def _bracket_part(member: re.Match[str]) -> str:
     """Return the next part of a bracket expression: a character, a range, or a class."""
     if kind := member["kind"]:
         if kind not in _KINDS:
@@ -148,8 +148,8 @@ def _member(member: re.Match[str]) -> str:
     return "-".join(re.escape(end.removeprefix("\\") or end) for end in ends)
 
 
-def _leads_to(steps: Sequence[re.Pattern[str] | None], names: Sequence[str]) -> bool:
-    """Say whether the steps of a rule lead to these names; any names take as few as they can, and behind all one."""
+def _rule_fits(steps: Sequence[re.Pattern[str] | None], names: Sequence[str]) -> bool:
+    """Return whether the steps of a rule fit these names; None fits any number of them, a last None not zero."""
     at = step = 0
     begun, again = 0, -1  # where the last step of any names took its first name, and which step comes behind it
     while at < len(names):

@@ -54,9 +54,9 @@ def import_batch(app: App, request: ImportBatch, caller: Caller, *, request_id: 
     if not request.dry_run:
         batch.links(request.links)
         batch.journal_refusals()
-    batch.compare(request.sections)
+    batch.report_missing_sections(request.sections)
     if request.last and not request.dry_run:
-        batch.end()
+        batch.finish()
     return batch.report.answer(len(request.items))
 
 
@@ -74,18 +74,18 @@ class _Batch:
     def memories(self, items: Sequence[Placed]) -> None:
         """Write memories, one run in a transaction, while the model reads the next; a dry run is one transaction."""
         if self._request.dry_run:
-            self._write(next(self._runs(items, len(items))), {})
+            self._write_run(next(self._checked_runs(items, len(items))), {})
             return
         with ThreadPoolExecutor(1, thread_name_prefix="recollect-import") as ahead:
-            ready = self._model_is_ready()
-            runs = ahead.map(lambda run: (run, self._embedded(run, ready=ready)), self._runs(items))
+            ready = self._wait_for_model()
+            runs = ahead.map(lambda run: (run, self._chunks_of_run(run, ready=ready)), self._checked_runs(items))
             for run, chunks in runs:
-                self._write(run, chunks)
+                self._write_run(run, chunks)
 
     def facts(self, items: Sequence[Placed]) -> None:
         """Write facts that are not stored yet, and the ends of stored facts that hold no more."""
         checked = [(place, *passed) for place, item in items if (passed := self._checks.fact(place, item)) is not None]
-        with self._importing(*(cleared.value.sensitivity for _, _, cleared in checked)) as namespaces:
+        with self._open_namespaces(*(cleared.value.sensitivity for _, _, cleared in checked)) as namespaces:
             for place, namespace, cleared in checked:
                 writing, fact = namespaces[namespace], cleared.value
                 source = writing.lookup.by_id(parse_id(fact.memory_id) or 0) if fact.memory_id is not None else None
@@ -93,19 +93,19 @@ class _Batch:
                     self.report.fail(place, fact.origin, "The memory that states this fact is not there.")
                 elif writing.facts.insert_imported(self._fact_entry(cleared, source), cleared):
                     self.report.outcomes[place] = "facts"
-            self._as_first_told(namespaces, [place for place, _, _ in checked])
+            self._outcomes_once(namespaces, [place for place, _, _ in checked])
 
     def links(self, links: Sequence[MemoryLink]) -> None:
         """Restore the links by which memories replace each other, as in the store they come from."""
         if not links:
             return
-        with self._importing() as namespaces:
+        with self._open_namespaces() as namespaces:
             refused = [link for link in links if not any(writing.imports.link(link) for writing in namespaces.values())]
         why = "It cannot give way to the memory that the file names; it stays out of recall until it is restored."
         self.report.problems += [Problem(link.where, why) for link in refused]
 
-    def compare(self, files: Sequence[FileSections]) -> None:
-        """Report the stored sections of files that their files no longer have."""
+    def report_missing_sections(self, files: Sequence[FileSections]) -> None:
+        """Report the stored sections of files that the files no longer have."""
         if not files:
             return
         namespace = self._caller.namespace(self._request.scope or Scope.PROJECT)
@@ -118,9 +118,10 @@ class _Batch:
                     for key in keys:
                         transaction.memories.hide(found[sections.prefix][key])
         for sections, keys in zip(files, gone, strict=True):
-            self._tell_gone(sections, {key: found[sections.prefix][key] for key in keys}, hidden=hides)
+            self._report_missing(sections, {key: found[sections.prefix][key] for key in keys}, hidden=hides)
 
-    def _tell_gone(self, sections: FileSections, gone: Mapping[str, int], *, hidden: bool) -> None:
+    def _report_missing(self, sections: FileSections, gone: Mapping[str, int], *, hidden: bool) -> None:
+        """Report the sections that a file no longer has; `hidden` says whether their memories were hidden."""
         become = "is hidden; `undo` brings it back" if hidden else "stays"
         listed = list(gone.items())[:_LISTED]
         why = [f"The section `{key}` is not in the file any more; memory {number} {become}." for key, number in listed]
@@ -132,12 +133,12 @@ class _Batch:
     def journal_refusals(self) -> None:
         """Journal what the gate refused: the fields and the kinds, never a value."""
         if self.report.refusals:
-            with self._importing() as namespaces:
+            with self._open_namespaces() as namespaces:
                 for namespace, field, kinds, level in self.report.refusals:
                     namespaces[namespace].journal.refuse(field, kinds, level)
 
-    def end(self) -> None:
-        """Keep to the store's size, and let the vector index know."""
+    def finish(self) -> None:
+        """Remove the memories above the store's limit, and update the vector index."""
         if self._app.retention_rules.max_memories:
             for namespace in self._app.records.namespaces.existing(self._caller.writable_namespaces()):
                 levels = levels_of_write(self._request)
@@ -146,21 +147,22 @@ class _Batch:
         self._app.records.request_sync()
         self._app.run_later(self._app.vectors.sync)  # where nothing works in the background, at once
 
-    def _runs(self, items: Sequence[Placed], size: int = TRANSACTION_MEMORIES) -> Iterator[list[CheckedMemory]]:
+    def _checked_runs(self, items: Sequence[Placed], size: int = TRANSACTION_MEMORIES) -> Iterator[list[CheckedMemory]]:
+        """Yield the items that pass the checks, in groups of at most `size`."""
         for start in range(0, len(items), size):
             part = items[start : start + size]
             yield [checked for placed in part if (checked := self._checks.memory(*placed)) is not None]
 
-    def _model_is_ready(self) -> bool:
-        """Wait for the model; where there is none, what is written is embedded as soon as there is one."""
+    def _wait_for_model(self) -> bool:
+        """Wait for the model and return whether it is ready; else the texts are embedded as soon as it is."""
         try:
             self._app.embedder.warm()
         except RecollectError:
             return False
         return True
 
-    def _embedded(self, run: Sequence[CheckedMemory], *, ready: bool) -> ChunksByHash:
-        """Embed the texts that are not stored yet and not hidden; without a model their vectors are None."""
+    def _chunks_of_run(self, run: Sequence[CheckedMemory], *, ready: bool) -> ChunksByHash:
+        """Return the chunks by hash of the texts that are not stored yet and not hidden; None without a model."""
         fresh: dict[str, str] = {}
         for namespace in {memory.namespace for memory in run}:
             mine = [memory for memory in run if memory.namespace == namespace and not memory.record.hidden]
@@ -171,9 +173,9 @@ class _Batch:
             return dict.fromkeys(fresh)
         return dict(zip(fresh, chunks_of_each(self._app.embedder, list(fresh.values())), strict=True))
 
-    def _write(self, run: Sequence[CheckedMemory], chunks: ChunksByHash) -> None:
-        """Write a run in one transaction and in its order, so that memories can keep their ids."""
-        with self._importing(*(memory.record.sensitivity for memory in run)) as namespaces:
+    def _write_run(self, run: Sequence[CheckedMemory], chunks: ChunksByHash) -> None:
+        """Write a run in a single transaction and in its order, so that memories can keep their ids."""
+        with self._open_namespaces(*(memory.record.sensitivity for memory in run)) as namespaces:
             for namespace, some in groupby(run, key=lambda memory: memory.namespace):
                 importing = NamespaceImport(
                     self._app,
@@ -186,9 +188,9 @@ class _Batch:
                     self._request.in_step,
                 )
                 importing.write(list(some))
-            self._as_first_told(namespaces, [memory.place for memory in run])
+            self._outcomes_once(namespaces, [memory.place for memory in run])
 
-    def _as_first_told(self, namespaces: Mapping[str, Writing], places: Sequence[int]) -> None:
+    def _outcomes_once(self, namespaces: Mapping[str, Writing], places: Sequence[int]) -> None:
         """Record the outcomes of these items in their transaction; a repeated request gets the recorded outcomes."""
         key, _, asked = self._request_id.partition("\n")
         if not (key and places):
@@ -200,14 +202,15 @@ class _Batch:
         outcomes = {place: self.report.outcomes[place] for place in places if place in self.report.outcomes}
         writing.outcomes.record(_NAME, part, Outcome(WriteStatus.STORED, str(places[0] + 1), (json.dumps(outcomes),)))
 
-    def _importing(self, *named: Sensitivity | None) -> AbstractContextManager[Mapping[str, Writing]]:
-        """Open one transaction on all namespaces that the caller may write, for the levels let in and those `named`."""
+    def _open_namespaces(self, *named: Sensitivity | None) -> AbstractContextManager[Mapping[str, Writing]]:
+        """Open a transaction on all namespaces that the caller may write, for the levels let in and those `named`."""
         names, user = self._caller.writable_namespaces(), self._caller.user
         return self._app.records.importing(
             names, user, levels_of_write(self._request, *named), dry=self._request.dry_run
         )
 
     def _fact_entry(self, cleared: Cleared[FactRecord], source: Memory | None) -> FactEntry:
+        """Return a fact as the store takes it, with the memory that it comes from."""
         fact, now = cleared.value, self._app.clock()
         return FactEntry(
             cleared=cleared,

@@ -9,7 +9,7 @@ from typing import Any, Final, TypeVar
 
 from recollect.domain.enums import OnSecret, Scope, Sensitivity, Source, strictest
 from recollect.domain.fields import MAX_NAME
-from recollect.domain.origin import APPROVED, MOST_TRUST, Origin, SaidBy, in_words
+from recollect.domain.origin import APPROVED, MOST_TRUST, Origin, SaidBy, origin_words
 from recollect.domain.requests import Caller
 from recollect.domain.transfer import (
     IMPORT_COUNTS,
@@ -98,11 +98,11 @@ class Checks:
     report: Report
 
     def memory(self, place: int, item: ImportItem) -> CheckedMemory | None:
-        """Return a memory to be written, or note why there is none; `place` is that of the item in the batch."""
+        """Return a memory to be written; None where it cannot be, with a note. `place` is its place in the batch."""
         category = {"category": self.request.category} if self.request.category else {}
         fact_type = {"fact_type": self.request.fact_type} if self.request.fact_type else {}
         fields = {"source": Source.IMPORT} | category | item.fields | fact_type
-        found = self._checked(MemoryRecord, fields, place, item)
+        found = self._checked_record(MemoryRecord, fields, place, item)
         if found is None:
             return None
         namespace, cleared, original = found
@@ -110,20 +110,21 @@ class Checks:
         return CheckedMemory(place, namespace, cleared, content_hash, original, item.former_key, item.former_hash)
 
     def fact(self, place: int, item: ImportItem) -> tuple[str, Cleared[FactRecord]] | None:
-        """Return a fact to be written and its namespace, or note why there is none."""
-        found = self._checked(FactRecord, item.fields, place, item)
+        """Return a fact to be written and its namespace; None with a note in the report where it cannot be."""
+        found = self._checked_record(FactRecord, item.fields, place, item)
         return None if found is None else found[:2]
 
-    def _checked(
+    def _checked_record(
         self, record: type[R], fields: dict[str, Any], place: int, item: ImportItem
     ) -> tuple[str, Cleared[R], R] | None:
+        """Return an item's namespace, its record past the gate, and the record of the file; None if refused."""
         where = item.where
         chosen: dict[str, Any] = {"origin": where} | ({"scope": self.request.scope} if self.request.scope else {})
         namespace, level = "", Sensitivity.PUBLIC
         try:
-            found = self._at_level(record(**fields | chosen))
+            found = self._at_least_level(record(**fields | chosen))
             namespace, level = self.caller.writable(self.caller.namespace(found.scope)), found.sensitivity or level
-            return namespace, clear(self._marked(found, item.said), self.on_secret), found
+            return namespace, clear(self._with_importer_as_author(found, item.said), self.on_secret), found
         except SecretFound as error:
             self.report.outcomes[place] = "refused"
             self.report.refusals.append((namespace, error.field, error.kinds, level))
@@ -137,18 +138,18 @@ class Checks:
             self.report.fail(place, where, "It has a field that has no name here.")
         return None
 
-    def _at_level(self, record: R) -> R:
-        """Store nothing at a lower level than the level that was chosen for all."""
+    def _at_least_level(self, record: R) -> R:
+        """Return a record at the level chosen for the import, unless its own is stricter."""
         if self.request.sensitivity is None:
             return record
         level = strictest(record.sensitivity or Sensitivity.PUBLIC, self.request.sensitivity)
         return record.model_copy(update={"sensitivity": level})
 
-    def _marked(self, record: R, stated: Origin | None) -> R:
-        """Let nobody but the importer be the author; what else a file says of author and origin is a claim, in a tag.
+    def _with_importer_as_author(self, record: R, stated: Origin | None) -> R:
+        """Return a record with the importer as its author; other claims of the file on author and origin become a tag.
 
-        What names the importer comes back as it was, where they say that it is their own export. A file of a project
-        counts as that in the scope of the project alone.
+        A name of the importer in the file stays as it was, where they say that it is their own export. A file of a
+        project counts as that in the scope of the project alone.
         """
         if self.request.own and record.author == self.caller.user:
             return record
@@ -160,7 +161,7 @@ class Checks:
             return record.model_copy(update=origin)
         claims: list[str] = [] if record.author in (None, self.caller.user) else [f"{CLAIMED}{record.author}"]
         if record.said_by is not None:
-            claims.append(f"{CLAIMED_ORIGIN}{in_words(record.said_by, record.came_from)}")
+            claims.append(f"{CLAIMED_ORIGIN}{origin_words(record.said_by, record.came_from)}")
         marked: dict[str, Any] = {
             "trust": min(record.trust, MOST_TRUST[stamp.said_by]),
             "source": Source.IMPORT,
@@ -175,6 +176,6 @@ class Checks:
         )
 
     def _is_vouched_for(self, record: MemoryRecord, stated: Origin | None) -> bool:
-        """Say whether the importer calls the file their own, and a memory in it names nobody else as its speaker."""
+        """Return whether the importer calls the file their own, and the memory names nobody else as its speaker."""
         others = record.author is not None or record.said_by is not None or record.speaker not in (None, USER)
         return self.request.own and stated is None and not others

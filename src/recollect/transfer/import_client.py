@@ -25,7 +25,7 @@ from recollect.errors import InvalidInput, RecollectError
 from recollect.transfer.conversations import Outside, any_tool
 from recollect.transfer.formats import read_file
 from recollect.transfer.import_paths import FoundFile
-from recollect.transfer.own_transcripts import read_own
+from recollect.transfer.own_transcripts import read_own_transcript
 
 Send = Callable[[ImportBatch], Imported]
 Progress = Callable[[int, int], None]
@@ -71,7 +71,7 @@ class FileImport:
         counts: dict[str, Any] = {name: self.counts[name] for name in IMPORT_COUNTS}
         return Imported(**counts, problems=(*self.problems, *more))
 
-    def tell(self, problems: Iterable[Problem]) -> None:
+    def add_problems(self, problems: Iterable[Problem]) -> None:
         """Keep the first problems, and count the others."""
         for problem in problems:
             if len(self.problems) < _MOST_PROBLEMS:
@@ -84,7 +84,7 @@ class FileImport:
         if item.kind is ItemKind.MEMORY:
             if self._repeats_key(item, scope):
                 self.counts["failed"] += 1
-                self.tell([Problem(item.where, "Its key is that of an earlier memory in the file.")])
+                self.add_problems([Problem(item.where, "Its key is that of an earlier memory in the file.")])
                 return False
             self._note_links(item)
         if (level := str(item.fields.get("sensitivity")).strip().lower()) in ("private", "secret"):
@@ -113,14 +113,15 @@ class FileImport:
         return known
 
     def _note_links(self, item: ImportItem) -> None:
-        named = {name: _id(item.fields.get(name)) for name in ("id", *_TARGETS)}
+        """Note the ids of the memories that an item replaces and has, for `links_here`."""
+        named = {name: _id_or_zero(item.fields.get(name)) for name in ("id", *_TARGETS)}
         if any(item.fields.get(name) is not None for name in _TARGETS):
             self.links.append((item.where, named))
         if own := named["id"]:
             self.uses_of_id[own] += 1
             if self.uses_of_id[own] == 2:
                 why = "Its number is that of an earlier memory in the file: what either gave way to is not known."
-                self.tell([Problem(item.where, why)])
+                self.add_problems([Problem(item.where, why)])
 
 
 class Import:
@@ -168,7 +169,7 @@ class Import:
                 self.files.append(file)
                 self._send_file(file, lambda read, before=before: progress(before + read, self._items))  # type: ignore[misc]
                 before += source.size
-            self._flush(last=True)
+            self._send_queue(last=True)
             progress(before, self._items)
         except RecollectError as error:
             if any(sum(file.counts.values()) for file in self.files):
@@ -187,73 +188,74 @@ class Import:
     def _send_file(self, file: FileImport, progress: Callable[[int], None]) -> None:
         source = file.source
         try:
-            for thing, read in self._read(source):
+            for thing, read in self._read_source(source):
                 if isinstance(thing, Problem):
                     file.counts["failed"] += 1
-                    file.tell([thing])
+                    file.add_problems([thing])
                 elif isinstance(thing, FileSections):
-                    self._make_room(file, full=len(self._sections) == _BATCH_ITEMS)
+                    self._send_if_full(file, full=len(self._sections) == _BATCH_ITEMS)
                     self._sections.append((file, thing))
-                elif file.accepts(thing, self._options.get("scope")) and self._add(file, thing):
+                elif file.accepts(thing, self._options.get("scope")) and self._queue_item(file, thing):
                     progress(read)
         except InvalidInput as error:
             file.error = error
             file.counts["failed"] += 1
-            file.tell([Problem("", str(error))])
+            file.add_problems([Problem("", str(error))])
         if file.links and not self.dry_run:
-            self._flush()
+            self._send_queue()
             links = file.links_here()
             for start in range(0, len(links), _BATCH_ITEMS):
-                file.tell(self._ask(links=tuple(links[start : start + _BATCH_ITEMS])).problems)
+                file.add_problems(self._ask(links=tuple(links[start : start + _BATCH_ITEMS])).problems)
 
-    def _read(self, source: FoundFile) -> Iterator[tuple[ImportItem | Problem | FileSections, int]]:
+    def _read_source(self, source: FoundFile) -> Iterator[tuple[ImportItem | Problem | FileSections, int]]:
+        """Yield the items of a source, each with the number of bytes read so far."""
         if source.format is None:
             raise InvalidInput("file", source.problem)
         if source.own:
-            return read_own(source.path, source.name, source.format, self._outside_of)
+            return read_own_transcript(source.path, source.name, source.format, self._outside_of)
         found = read_file(source.path, source.name, source.format, source.member)
         if source.said_by is None:
             return found
-        return ((_said_by(source.said_by, thing), read) for thing, read in found)
+        return ((_with_speaker(source.said_by, thing), read) for thing, read in found)
 
-    def _add(self, file: FileImport, item: ImportItem) -> bool:
-        """Queue an item, and send the queue when it is full; say whether it was sent."""
+    def _queue_item(self, file: FileImport, item: ImportItem) -> bool:
+        """Queue an item, and send the queue when it is full; return whether it was sent."""
         size = sum(len(value) for value in item.fields.values() if isinstance(value, str))
         stated = item.kind is ItemKind.FACT and item.fields.get("memory_id") is not None
         count = len(self._memories) + len(self._facts)
         full = count == _BATCH_ITEMS or (count > 0 and self._characters + size > _BATCH_CHARACTERS)
-        sent = self._make_room(file, full=full or (stated and bool(self._memories)))
+        sent = self._send_if_full(file, full=full or (stated and bool(self._memories)))
         waiting = self._memories if item.kind is ItemKind.MEMORY else self._facts
         waiting.append(_Waiting(file, self._with_id_here(file, item)))
         self._characters += size
         return sent
 
-    def _make_room(self, file: FileImport, *, full: bool) -> bool:
-        """Send what waits where it is much, or may see more or less than `file`, or has ids that are not its own."""
+    def _send_if_full(self, file: FileImport, *, full: bool) -> bool:
+        """Send the queue where it is full or where `file` has other options or ids; return whether it was sent."""
         others = any(last.file is not file for last in self._memories[-1:]) and bool(file.uses_of_id)
         turning = full or others or file.let_in != self._let_in
         if turning:
-            self._flush()
+            self._send_queue()
         self._let_in = dict(file.let_in)
         return turning
 
-    def _flush(self, *, last: bool = False) -> None:
+    def _send_queue(self, *, last: bool = False) -> None:
         """Send the whole queue, memories first: they are embedded together, and facts may name them."""
         waiting = [*self._memories, *self._facts]
         sections = self._sections
         self._memories, self._facts, self._sections, self._characters = [], [], [], 0
         if not waiting and not sections and not last:
             return
-        again = self._known(waiting)
+        again = self._repeated_items(waiting)
         whole = [*again, *waiting]
         parts = tuple(section for _, section in sections)
         done = self._ask(items=tuple(entry.item for entry in whole), sections=parts, last=last)
-        self._count(whole, len(again), done, {section.where: file for file, section in sections})
+        self._count_outcomes(whole, len(again), done, {section.where: file for file, section in sections})
         self._items += len(waiting)
         if self._stopping:
             raise KeyboardInterrupt
 
-    def _known(self, waiting: Sequence[_Waiting]) -> list[_Waiting]:
+    def _repeated_items(self, waiting: Sequence[_Waiting]) -> list[_Waiting]:
         """Return the items that repeat items sent before; only a dry run has them, as it stores nothing."""
         if not self.dry_run:
             return []
@@ -262,7 +264,9 @@ class Import:
     def _ask(self, **parts: Any) -> Imported:
         return self._send(ImportBatch(**parts, **self._options | self._let_in))
 
-    def _count(self, items: Sequence[_Waiting], known: int, done: Imported, sections: dict[str, FileImport]) -> None:
+    def _count_outcomes(
+        self, items: Sequence[_Waiting], known: int, done: Imported, sections: dict[str, FileImport]
+    ) -> None:
         """Add the outcomes of items to the counts of their files; the first `known` items were counted before."""
         files = {entry.item.where: entry.file for entry in items} | sections
         for entry, outcome in list(zip(items, done.outcomes, strict=True))[known:]:
@@ -271,7 +275,7 @@ class Import:
             if self.dry_run and outcome in _WRITTEN:
                 self._sent.add(_digest_of_item(entry.item))
         for problem in done.problems:
-            files[problem.where].tell([problem])
+            files[problem.where].add_problems([problem])
         for file in files.values():
             if file.uses_of_id:
                 file.ids.update(done.ids)
@@ -282,20 +286,20 @@ class Import:
         """Replace the id of a fact's memory by its id in this store; in a dry run it has none."""
         if item.kind is not ItemKind.FACT or item.fields.get("memory_id") is None:
             return item
-        here = file.ids.get(_id(item.fields["memory_id"]))
+        here = file.ids.get(_id_or_zero(item.fields["memory_id"]))
         memory_id = None if self.dry_run and here else str(here or _NOBODY)
         return item.model_copy(update={"fields": item.fields | {"memory_id": memory_id}})
 
 
-def _said_by(speaker: SaidBy, thing: ImportItem | Problem | FileSections) -> ImportItem | Problem | FileSections:
-    """Return an item with the origin of the file that it is from."""
+def _with_speaker(speaker: SaidBy, thing: ImportItem | Problem | FileSections) -> ImportItem | Problem | FileSections:
+    """Return an item with the origin of its file's speaker."""
     if not isinstance(thing, ImportItem):
         return thing
     return thing.model_copy(update={"said": Origin(said_by=speaker, came_from=thing.where)})
 
 
-def _id(value: object) -> int:
-    """Return an id of the file, or 0 for what is none."""
+def _id_or_zero(value: object) -> int:
+    """Return a value as an id of the file, 0 for any other value."""
     return value if type(value) is int else 0
 
 

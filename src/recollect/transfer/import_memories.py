@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from recollect.app import App
 from recollect.domain.enums import Sensitivity
-from recollect.domain.origin import APPROVED, Authority, Origin, SaidBy, before_stamps
+from recollect.domain.origin import APPROVED, Authority, Origin, SaidBy, speaker_before_stamps
 from recollect.domain.requests import Caller, MemoryFields
 from recollect.domain.results import Memory
 from recollect.domain.transfer import FactRecord, MemoryRecord, Problem
@@ -47,7 +47,7 @@ class NamespaceImport:
 
     def write(self, some: Sequence[CheckedMemory]) -> None:
         """Write memories in order; new memories together, as long as none of them repeats another."""
-        self._load(some)
+        self._load_stored(some)
         taken: set[tuple[Sensitivity, str]] = set()
         for memory in some:
             level = memory.record.sensitivity
@@ -56,17 +56,17 @@ class NamespaceImport:
                 *([(level, f"key:{memory.record.key}")] if memory.record.key else []),
             }
             if taken & names:
-                self._insert()
-                self._load([memory])
-            old, by_key = self._stored_as(memory)
+                self._insert_waiting()
+                self._load_stored([memory])
+            old, by_key = self._stored_memory(memory)
             if old is None:
                 self.waiting.append(memory)
                 taken |= names
             else:
-                self._update(memory, old, by_key=by_key)
-        self._insert()
+                self._update_stored(memory, old, by_key=by_key)
+        self._insert_waiting()
 
-    def _load(self, some: Iterable[CheckedMemory]) -> None:
+    def _load_stored(self, some: Iterable[CheckedMemory]) -> None:
         """Load the stored memories with the keys or texts of these; those loaded before stay."""
         wanted = list(some)
         keys = {key for memory in wanted for key in (memory.record.key, memory.former_key) if key}
@@ -75,10 +75,10 @@ class NamespaceImport:
         )
         self.stored.update((memory.id, memory) for memory in found)
 
-    def _stored_as(self, memory: CheckedMemory) -> tuple[Memory | None, bool]:
-        """Find the stored memory of an item: by key, text and time, or text; and say whether the file may change it.
+    def _stored_memory(self, memory: CheckedMemory) -> tuple[Memory | None, bool]:
+        """Return the stored memory of an item, by key, text and time, or text, and whether the file may change it.
 
-        Only what is stored at the level that the file says is looked at.
+        Only memories at the level that the file names are compared.
         """
         record = memory.record
         alike = (old for old in self.stored.values() if old.sensitivity is record.sensitivity)
@@ -88,7 +88,7 @@ class NamespaceImport:
         if memory.former_key and (moved := next((old for old in stored if old.key == memory.former_key), None)):
             return moved, True
         same = [old for old in stored if old.content_hash == memory.content_hash]
-        if record.id is not None and (known := self._same_time(memory, same)) is not None:
+        if record.id is not None and (known := self._with_same_time(memory, same)) is not None:
             return known, True
         former = (old for old in stored if memory.former_hash and old.content_hash == memory.former_hash)
         if (written_in := next((old for old in former if old.created_at == record.created_at), None)) is not None:
@@ -98,8 +98,8 @@ class NamespaceImport:
         seen = (old for old in same if old.deleted_at is None and old.merged_into is None)
         return next((old for old in seen if record.key is None or old.key is None), None), False
 
-    def _same_time(self, memory: CheckedMemory, same: Sequence[Memory]) -> Memory | None:
-        """Find the memory of the same text and time that is merged as the file says, or was restored here since."""
+    def _with_same_time(self, memory: CheckedMemory, same: Sequence[Memory]) -> Memory | None:
+        """Return the memory of the same text and time that is merged as the file says, or was restored here since."""
         record = memory.record
         matching = [old for old in same if old.created_at == record.created_at and old.key == record.key]
         alike = [old for old in matching if (old.merged_into is None) == (record.merged_into is None)]
@@ -108,10 +108,10 @@ class NamespaceImport:
             alike = [old for old in matching if old.id not in taken]
         return next(iter(alike), None)
 
-    def _update(self, memory: CheckedMemory, old: Memory, *, by_key: bool) -> None:
+    def _update_stored(self, memory: CheckedMemory, old: Memory, *, by_key: bool) -> None:
         """Update a stored memory from the file, unless it was changed or hidden here since.
 
-        The text that it had is kept as a hidden memory.
+        Its former text is kept as a hidden memory.
         """
         record = memory.record
         if record.id is not None:
@@ -123,22 +123,22 @@ class NamespaceImport:
             hidden, passed = False, True
         newer_here = record.updated_at is not None and old.updated_at > record.updated_at
         if not may_change or hidden or not (passed or (not newer_here and _differs_from_stored(memory, old))):
-            self._leave(memory, old)
+            self._leave_unchanged(memory, old)
             return
         if outranks(old, origin_of(record)):
             self.report.outcomes[memory.place] = "unchanged"
             why = f"Memory {old.id} was said by {old.origin}, which an import does not replace."
             why += " Your own export does, with `--own`." if record.id is not None else ""
-            self.report.problems += [] if _same_text(memory, old) else [Problem(record.origin, why)]
+            self.report.problems += [] if _is_same_text(memory, old) else [Problem(record.origin, why)]
             return
-        entry = self._entry(memory, old).entry
+        entry = self._import_entry(memory, old).entry
         self.writing.memories.update(old, entry, "update", revive=passed)
-        self._load([memory])
+        self._load_stored([memory])
         self.report.outcomes[memory.place] = "updated"
         self._note_waiting(memory, entry.review)
 
-    def _leave(self, memory: CheckedMemory, old: Memory) -> None:
-        """Leave a memory as it is; a waiting memory is approved where the importer calls its file their own."""
+    def _leave_unchanged(self, memory: CheckedMemory, old: Memory) -> None:
+        """Leave a memory as it is; a waiting memory is approved where the importer calls the file their own."""
         hidden = old.deleted_at is not None or old.merged_into is not None
         same_source = old.stamp.source == origin_of(memory.record).source
         approved = memory.record.review == APPROVED and old.unapproved and same_source and not hidden
@@ -151,11 +151,12 @@ class NamespaceImport:
         if review not in (None, APPROVED):
             self.report.waiting.add(memory.place)
 
-    def _insert(self) -> None:
+    def _insert_waiting(self) -> None:
+        """Insert the memories that wait for it, and note their ids."""
         waiting, self.waiting = self.waiting, []
         if not waiting:
             return
-        entries = [self._entry(memory, None) for memory in waiting]
+        entries = [self._import_entry(memory, None) for memory in waiting]
         ids = self.writing.imports.insert(entries)
         for memory, entry in zip(waiting, entries, strict=True):
             self._note_waiting(memory, entry.entry.review)
@@ -163,11 +164,12 @@ class NamespaceImport:
         pairs = zip(waiting, ids, strict=True)
         self.report.ids += [(memory.record.id, new) for memory, new in pairs if memory.record.id is not None]
 
-    def _entry(self, memory: CheckedMemory, old: Memory | None) -> ImportedMemory:
+    def _import_entry(self, memory: CheckedMemory, old: Memory | None) -> ImportedMemory:
+        """Return a memory of the file as the store takes it; `old` is the stored memory that it updates."""
         record, now = memory.record, self.app.clock()
         ready = PreparedDraft(memory.cleared, memory.content_hash, self._chunks_of(memory, old))
         origin = origin_of(record)
-        app, user, review = self.app, self.caller.user, self._review(record, origin)
+        app, user, review = self.app, self.caller.user, self._review_reason(record, origin)
         entry = entry_for(app, ready, old, user, origin, review) if old else new_entry(app, ready, user, origin, review)
         stated = entry.given & (_DRAFT if old is None else _DRAFT - {"source"})
         at = record.updated_at or record.created_at or now
@@ -175,8 +177,8 @@ class NamespaceImport:
         ends = record.expires_at if has_end else entry.expires_at
         return ImportedMemory(replace(entry, given=stated, at=at, expires_at=ends), memory.cleared)
 
-    def _review(self, record: MemoryRecord, origin: Origin) -> str | None:
-        """Return why a memory waits for a decision: what comes from outside does until its source is approved."""
+    def _review_reason(self, record: MemoryRecord, origin: Origin) -> str | None:
+        """Return why a memory waits for a decision; None where its source is approved or it comes from no outside."""
         if origin.authority is not Authority.OUTSIDE or record.review is not None:
             return record.review
         if origin.source not in self.rules:
@@ -184,7 +186,7 @@ class NamespaceImport:
         return APPROVED if self.rules[origin.source] else NEW_SOURCE
 
     def _chunks_of(self, memory: CheckedMemory, old: Memory | None) -> tuple[Chunk, ...] | None:
-        """Return the vectors; those of a text that was here, and is not now, are made at once."""
+        """Return the vectors of a memory; those of a text that was stored before, and now is not, are made at once."""
         if self.dry or (old is None and memory.record.hidden) or (old and old.content_hash == memory.content_hash):
             return None
         if memory.content_hash in self.chunks:
@@ -196,24 +198,24 @@ def origin_of(record: MemoryRecord | FactRecord) -> Origin:
     """Return the origin that a record states."""
     if isinstance(record, FactRecord):  # an own export from before facts had an origin names none
         return Origin(said_by=record.said_by or SaidBy.PERSON, came_from=record.came_from or "")
-    said_by = record.said_by or before_stamps(record.source, record.trust)
+    said_by = record.said_by or speaker_before_stamps(record.source, record.trust)
     return Origin(said_by=said_by, came_from=record.came_from or "")
 
 
-def _same_text(memory: CheckedMemory, old: Memory) -> bool:
-    """Say whether the file has the stored text, or has it as an export in Markdown shows it and nobody wrote in it."""
+def _is_same_text(memory: CheckedMemory, old: Memory) -> bool:
+    """Return whether the file has the stored text, or has it as an export in Markdown shows it, unedited."""
     shown = memory.former_hash == old.content_hash and shown_text(old.content) == shown_text(memory.record.content)
     return memory.content_hash == old.content_hash or shown
 
 
 def _differs_from_stored(memory: CheckedMemory, old: Memory) -> bool:
-    """Say whether the file says anything else than what is stored; an export of ours says all there is to say.
+    """Return whether the file says anything else than the stored memory; an export of Recollect says everything.
 
-    Where it names the author that is stored here, it is taken at its word.
+    The author in the file counts where it names the stored author.
     """
     record = memory.original if memory.original.author == old.author else memory.record
     compared = record.model_fields_set & _COMPARED
     # a text that says nothing and one that is absent are the same here
     other = any((getattr(record, name) or None) != (getattr(old, name) or None) for name in compared)
     ends = record.id is not None and record.expires_at != old.expires_at
-    return not _same_text(memory, old) or other or ends
+    return not _is_same_text(memory, old) or other or ends

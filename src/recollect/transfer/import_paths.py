@@ -18,9 +18,9 @@ from recollect.domain.transfer import ImportFormat
 from recollect.environment import working_folder
 from recollect.errors import InvalidInput
 from recollect.projects import checkout_of
-from recollect.transfer.formats import FORMATS, members_of, recognised
+from recollect.transfer.formats import FORMATS, archive_members, recognise_file
 from recollect.transfer.instructions import is_instruction, speaker_of
-from recollect.transfer.own_transcripts import is_own
+from recollect.transfer.own_transcripts import is_own_transcript
 from recollect.transfer.reading import LARGEST_FILE
 
 _SUFFIXES: Final = frozenset({".md", ".markdown", ".mdc", ".json", ".jsonl", ".db", ".sqlite", ".sqlite3", ".zip"})
@@ -85,7 +85,7 @@ def find_files(
     named = list(paths)
     for path in named:
         for path_found in _expand_pattern(path):
-            search.look_at(path_found)
+            search.add_path(path_found)
     found = search.found
     if not found.files:
         passed = ", ".join(f"{count} {reason}" for reason, count in found.skipped.items())
@@ -96,9 +96,9 @@ def find_files(
 
 
 def name_of(path: Path) -> str:
-    """Return a file's path from the root of the checkout that one works in, else from the working folder.
+    """Return a file's path from the root of the current checkout, else from the working folder.
 
-    The path of a file elsewhere is whole, so that no two files have one name; undecodable bytes are escaped.
+    The path of a file elsewhere is whole, so that no two files have the same name; undecodable bytes are escaped.
     """
     whole, root, home = path.parent.resolve() / path.name, working_root(), Path.home()
     inside, at_home = whole.is_relative_to(root), whole.is_relative_to(home)
@@ -132,22 +132,22 @@ class _Search:
         self._seen: set[tuple[tuple[int, int], str]] = set()
         self.found = FoundPaths()
 
-    def look_at(self, path: Path) -> None:
-        """Take a named file, or what is in a named folder."""
+    def add_path(self, path: Path) -> None:
+        """Add a named file, or the files in a named folder."""
         if path.is_dir():
-            for file in self._inside(path):
-                self._take_found(file)
+            for file in self._files_below(path):
+                self._add_found(file)
             return
         try:
-            for member in members_of(path):
-                self._take(path, member)
+            for member in archive_members(path):
+                self._add_file(path, member)
         except InvalidInput as error:
             if error.field == _FORMAT or not path.is_file():
                 raise
             self._note_problem(path, "", str(error))
 
-    def _inside(self, folder: Path) -> Iterator[Path]:
-        """Yield the files below a folder in the order of their names, without any of a kind that nobody means."""
+    def _files_below(self, folder: Path) -> Iterator[Path]:
+        """Yield the files below a folder in the order of their names, without hidden, ignored or installed files."""
         waiting = [folder]
         while waiting:
             here = waiting.pop()
@@ -171,8 +171,8 @@ class _Search:
                     yield path
             waiting += reversed(below)
 
-    def _take_found(self, path: Path) -> None:
-        """Take a file out of a folder, or say why not: it is counted, or has a problem."""
+    def _add_found(self, path: Path) -> None:
+        """Add a file of a folder, or count the reason why it is skipped, or note its problem."""
         instruction = is_instruction(path)
         if self._instructions and not instruction:
             self._skip(OTHER_NOTES)
@@ -180,18 +180,18 @@ class _Search:
             self._skip(UNKNOWN)
         else:
             try:
-                for member in members_of(path):
-                    self._take(path, member)
+                for member in archive_members(path):
+                    self._add_file(path, member)
             except InvalidInput as error:
                 if error.field == _FORMAT:
                     self._skip(UNKNOWN)
                 else:
                     self._note_problem(path, "", str(error))
 
-    def _take(self, path: Path, member: str) -> None:
-        """Take a file; of a member of an archive that cannot be taken, say why and go on."""
+    def _add_file(self, path: Path, member: str) -> None:
+        """Add a file; note the problem of an archive's member that cannot be added, and go on."""
         try:
-            head = recognised(path, self._format, member)
+            head = recognise_file(path, self._format, member)
         except InvalidInput as error:
             if not member:
                 raise
@@ -210,7 +210,7 @@ class _Search:
             self._skip(LARGE)
         else:
             name = f"{name_of(path)}/{member}" if member else name_of(path)
-            own = not member and is_own(path, head.format)
+            own = not member and is_own_transcript(path, head.format)
             said_by = speaker_of(path, self._root) if head.format is ImportFormat.MARKDOWN else None
             found = FoundFile(path, name, head.format, head.size, member, own, said_by=said_by)
             self.found.files.append(found)

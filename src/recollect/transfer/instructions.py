@@ -65,7 +65,7 @@ def is_instruction(path: PurePath) -> bool:
     return path.name in _NAMES or _COPILOT in pairs[-1:] or rules
 
 
-def of_project(root: Path) -> Iterator[Path]:
+def instruction_files(root: Path) -> Iterator[Path]:
     """Yield the instruction files that an agent reads when it begins in the root of a project; no links."""
     beside = [root / folder / name for folder in _BESIDE for name in _names_in(root / folder)]
     rules = [path for above, inner in _RULES for path in sorted((root / above / inner).rglob("*"))]
@@ -77,15 +77,16 @@ def of_project(root: Path) -> Iterator[Path]:
 
 
 def speaker_of(path: Path, root: Path) -> SaidBy | None:
-    """Return whose words an instruction file holds for who works in the project `root`; None for any other file.
+    """Return whose words an instruction file holds for a user of the project `root`; None for any other file.
 
-    A user's own instruction file for all projects holds that user's words. It has to belong to whoever reads it.
+    A user's own instruction file for all projects holds that user's words. It has to belong to the user of this
+    process.
     """
     real = path.resolve()
     for agent, names in OF_USER.items():
         if any(real == (agent.path / name).resolve() for name in names) and belongs_to_reader(real):
             return SaidBy.PERSON
-    inside = is_instruction(path) and any(real == file.resolve() for file in of_project(root))
+    inside = is_instruction(path) and any(real == file.resolve() for file in instruction_files(root))
     return SaidBy.FILE if inside else None
 
 

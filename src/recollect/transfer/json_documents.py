@@ -14,8 +14,8 @@ from recollect.transfer.reading import (
     labels,
     parse_json,
     read_document,
-    set_only,
     time_of,
+    without_empty,
 )
 
 _LISTS: Final = ("results", "memories", "records")
@@ -34,11 +34,11 @@ def read_documents(source: BinaryIO, name: str, *, fields_of: _FieldsOf) -> Iter
     entries = ((f"{name}, memory {number}", entry) for number, entry in enumerate(found, 1))
     return items_of(
         entries,
-        lambda entry, where: [ImportItem(kind=ItemKind.MEMORY, where=where, fields=set_only(fields_of(entry)))],
+        lambda entry, where: [ImportItem(kind=ItemKind.MEMORY, where=where, fields=without_empty(fields_of(entry)))],
     )
 
 
-def of_service(entry: dict[str, Any]) -> dict[str, Any]:
+def service_fields(entry: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of an entry of mcp-memory-service."""
     kind, tags = entry.get("memory_type"), labels(entry.get("tags"))
     word = kind.strip().lower() if isinstance(kind, str) else ""
@@ -47,13 +47,13 @@ def of_service(entry: dict[str, Any]) -> dict[str, Any]:
         tags = labels([*tags, kind])
     if isinstance(source := _metadata_of(entry).get("source", entry.get("source")), str):
         tags = labels([*tags, f"source:{source}"])
-    return _of_metadata(entry) | {"content": entry.get("content"), "tags": tags} | known | _time_fields(entry)
+    return _metadata_fields(entry) | {"content": entry.get("content"), "tags": tags} | known | _time_fields(entry)
 
 
-def of_mem0(entry: dict[str, Any]) -> dict[str, Any]:
+def mem0_fields(entry: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of an entry of mem0."""
     held = entry.get("payload") or entry.get("source_payload")
-    whole = (held if isinstance(held, dict) else {}) | set_only(entry)
+    whole = (held if isinstance(held, dict) else {}) | without_empty(entry)
     content = next((whole[name] for name in ("memory", "content", "text", "data") if whole.get(name)), None)
     owners = [
         f"{owner}:{whole[f'{owner}_id']}" for owner in ("user", "agent", "run", "app") if whole.get(f"{owner}_id")
@@ -65,11 +65,11 @@ def of_mem0(entry: dict[str, Any]) -> dict[str, Any]:
         "key": f"mem0:{number}"[:LONGEST_KEY] if named else None,
         "expires_at": time_of(whole.get("expiration_date")),
     }
-    return _of_metadata(whole) | fields | _time_fields(whole)
+    return _metadata_fields(whole) | fields | _time_fields(whole)
 
 
-def _of_metadata(entry: dict[str, Any]) -> dict[str, Any]:
-    """Take out of an entry's metadata what has a field here; the rest has no home and is left behind."""
+def _metadata_fields(entry: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of an entry's metadata that a memory has too; the others are dropped."""
     inner = _metadata_of(entry)
     found: dict[str, Any] = {name: inner[name] for name in _TEXTS if isinstance(inner.get(name), str)}
     weight = inner.get("importance")

@@ -25,19 +25,21 @@ class _Bounded:
         self._left = LARGEST_FILE
 
     def read(self, size: int = -1) -> bytes:
+        """Read bytes; raise `Unreadable` where a single value has too many."""
         self._left -= max(size, 0)
         if self._left < 0:
             raise Unreadable(f"One conversation is larger than {LARGEST_FILE // 2**20} MiB.")
         return self._source.read(size)
 
-    def found(self) -> None:
+    def reset(self) -> None:
+        """Count the bytes from here on, as a value has been read."""
         self._left = LARGEST_FILE
 
 
-def objects(source: BinaryIO, name: str, what: str) -> Iterator[tuple[str, Any]]:
-    """Yield each value of a list with its place, `name, what number`, or the one object that a document is.
+def objects_in(source: BinaryIO, name: str, what: str) -> Iterator[tuple[str, Any]]:
+    """Yield each value of a list with its place, `name, what number`, or the single object that a document is.
 
-    Raises `Unreadable` where it is no strict JSON; what stands before that was yielded.
+    Raises `Unreadable` where it is no strict JSON; values before the fault are yielded.
     """
     head = source.read(_HEAD)
     start = len(_BOM) if head.startswith(_BOM) else 0
@@ -45,8 +47,8 @@ def objects(source: BinaryIO, name: str, what: str) -> Iterator[tuple[str, Any]]
     bounded = _Bounded(source)
     above = 1 if head[start:].lstrip(_SPACE).startswith(b"[") else 0
     try:
-        for number, value in enumerate(_values(bounded, above), 1):
-            bounded.found()
+        for number, value in enumerate(_values_below(bounded, above), 1):
+            bounded.reset()
             yield f"{name}, {what} {number}", value
     except ijson.IncompleteJSONError:
         raise Unreadable(CUT) from None
@@ -54,8 +56,8 @@ def objects(source: BinaryIO, name: str, what: str) -> Iterator[tuple[str, Any]]
         raise Unreadable("It is not JSON.") from None
 
 
-def _values(source: _Bounded, above: int) -> Iterator[Any]:
-    """Yield each JSON value below so many levels as soon as it is whole; raise `Unreadable` where it is too deep.
+def _values_below(source: _Bounded, above: int) -> Iterator[Any]:
+    """Yield each JSON value `above` levels down as soon as it is complete; raise `Unreadable` where it is too deep.
 
     The levels are counted as they begin: the library's own way to a value has a name as long as all that is above it,
     at each level.

@@ -54,22 +54,23 @@ def write_notes(lines: Iterable[dict[str, Any]]) -> Iterator[str]:
 
 
 def _memory_text(memory: dict[str, Any]) -> str:
+    """Return the section of a memory in the document: heading, comment, labels and text."""
     title = _one_line(str(memory.get("title") or memory.get("abstract") or ""))
     text = shown_text(str(memory["content"]))
     body = "" if text == title else f"\n{text}\n"
-    return f"\n#### {title} {_mark(memory, title)}\n{body}\n*{', '.join(_label_lines(memory))}*\n"
+    return f"\n#### {title} {_memory_comment(memory, title)}\n{body}\n*{', '.join(_label_lines(memory))}*\n"
 
 
-def _mark(memory: dict[str, Any], shown: str) -> str:
+def _memory_comment(memory: dict[str, Any], shown: str) -> str:
     """Return the comment by which an import knows the memory again; no value in it can end it."""
     fields = {name: value for name, value in memory.items() if name not in _LAYERS}
     fields |= {"hash": hashlib.sha256(str(memory["content"]).encode()).hexdigest(), "shown": shown}
     text = json.dumps(fields, separators=(",", ":"))
-    return f"{MARK}{_STRING.sub(_unreadable, text)} -->"
+    return f"{MARK}{_STRING.sub(_escaped_string, text)} -->"
 
 
-def _unreadable(string: re.Match[str]) -> str:
-    """Write a JSON string in escapes alone where a model could take it for a frame, or it could end the comment."""
+def _escaped_string(string: re.Match[str]) -> str:
+    """Return a JSON string in escapes alone where it could start a frame for a model, or end the comment."""
     value: str = json.loads(string[0])
     if neutral(value) == value and not {"<", ">"} & set(value):
         return string[0]
@@ -78,6 +79,7 @@ def _unreadable(string: re.Match[str]) -> str:
 
 
 def _label_lines(memory: dict[str, Any]) -> Iterator[str]:
+    """Yield the lines that show a memory's labels to a reader."""
     yield str(memory.get("observed_at") or memory.get("created_at") or "")[:10]
     if memory.get("category"):
         yield str(memory["fact_type"])
@@ -89,9 +91,9 @@ def _label_lines(memory: dict[str, Any]) -> Iterator[str]:
 
 
 def shown_text(content: str) -> str:
-    """Return a memory's text as the export shows it: as a quote where it has headings or leaves a block open.
+    """Return a memory's text as the export shows it: as a quote where it has headings or an open block.
 
-    Such a heading would be one of the document's, and an open block would swallow the rest.
+    Such a heading would look like a heading of the document, and an open block would swallow the rest.
     """
     text = neutral(content).strip()
     found = list(headings(blocks(f"{text}\n\n# end")))

@@ -19,9 +19,9 @@ from recollect.gate import masked
 from recollect.text import layers
 from recollect.transfer.installed_passage import PASSAGE
 from recollect.transfer.markdown_export import MARK
-from recollect.transfer.markdown_links import statements, tags_of
+from recollect.transfer.markdown_links import facts_in, tags_of
 from recollect.transfer.markdown_sections import Section, cut_text, front_matter, sections, without_markup
-from recollect.transfer.reading import Unreadable, decode_utf8, labels, object_of, read_document, set_only, time_of
+from recollect.transfer.reading import Unreadable, decode_utf8, labels, object_of, read_document, time_of, without_empty
 
 _ARROW: Final = " › "
 _KEY: Final = 400
@@ -44,12 +44,12 @@ def read_notes(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem | F
     known: set[tuple[str, str]] = set()
     own_title = str(head.get("title") or "").strip()
     title = without_markup(masked(own_title)) if own_title else PurePath(name).name
-    shared = _of_head(head) | {"files_read": [masked(name)]}
+    shared = _front_matter_fields(head) | {"files_read": [masked(name)]}
     for section in sections(rest, first):
         if not section.text.strip():
             continue
         if MARK in section.heading:
-            yield _exported(section.heading, section.text.rstrip(), f"{name}:{section.line}")
+            yield _exported_memory(section.heading, section.text.rstrip(), f"{name}:{section.line}")
             continue
         for heading in set(section.path) - plain.keys():
             # without its markup no detector would know a secret again, so that goes first
@@ -57,22 +57,22 @@ def read_notes(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem | F
         path = [plain[heading] for heading in section.path]
         own = f"{prefix}{'/'.join(map(_slug_of, path))[:_KEY]}"
         whole = f"{section.heading}\n\n{section.text}" if section.heading else section.text
-        facts = _facts(name, title, head, section, known)
+        facts = _facts_of_section(name, title, head, section, known)
         for part in cut_text(whole, MAX_CONTENT):
             uses[own] += 1
             keys.append(own if uses[own] == 1 else f"{own}~{uses[own]}")
             body = part.removeprefix(section.heading).strip()
-            fields = {"content": part, "key": keys[-1]} | _headings(path, body, title) | shared
+            fields = {"content": part, "key": keys[-1]} | _heading_fields(path, body, title) | shared
             fields["tags"] = labels(
-                [*_tags(head), *(_slug_of(heading)[:_LONGEST_TAG] for heading in path), *tags_of(section.parts)]
+                [*_note_tags(head), *(_slug_of(heading)[:_LONGEST_TAG] for heading in path), *tags_of(section.parts)]
             )
-            yield ImportItem(kind=ItemKind.MEMORY, where=f"{name}:{section.line}", fields=set_only(fields))
+            yield ImportItem(kind=ItemKind.MEMORY, where=f"{name}:{section.line}", fields=without_empty(fields))
         yield from facts
     yield FileSections(where=name, prefix=prefix, keys=frozenset(keys))
 
 
-def _exported(heading: str, text: str, where: str) -> ImportItem | Problem:
-    """Return the memory that an export of ours shows; what was written into its text or its title since counts."""
+def _exported_memory(heading: str, text: str, where: str) -> ImportItem | Problem:
+    """Return the memory that an export of Recollect shows, with later edits of its text or title."""
     shown, _, comment = heading.rpartition(MARK)
     title = shown.lstrip("#").strip()
     try:
@@ -91,7 +91,7 @@ def _exported(heading: str, text: str, where: str) -> ImportItem | Problem:
     return ImportItem(kind=ItemKind.MEMORY, where=where, fields=fields, former_hash=former)
 
 
-def _headings(path: list[str], body: str, file: str) -> dict[str, Any]:
+def _heading_fields(path: list[str], body: str, file: str) -> dict[str, Any]:
     """Return the title of a section, and its layers where those of its text would begin with the heading."""
     title = {"title": layers.shortened(_ARROW.join([file, *path]), _TITLE)}
     if not path:
@@ -101,13 +101,13 @@ def _headings(path: list[str], body: str, file: str) -> dict[str, Any]:
     return title | {"abstract": abstract, "overview": layers.overview(body)}
 
 
-def _facts(
+def _facts_of_section(
     name: str, title: str, head: dict[str, Any], section: Section, known: set[tuple[str, str]]
 ) -> Iterator[ImportItem]:
     """Yield the facts of a section about its note that were not `known` before; they are as private as the note."""
     subject = title if head.get("title") else PurePath(name).stem
     of_basic_memory = "permalink" in head or {"title", "type"} <= head.keys()
-    for statement in statements(section.parts, observations=of_basic_memory):
+    for statement in facts_in(section.parts, observations=of_basic_memory):
         if (statement.predicate, statement.object) not in known:
             known.add((statement.predicate, statement.object))
             fields = {
@@ -115,21 +115,21 @@ def _facts(
                 "predicate": statement.predicate,
                 "object": statement.object,
             }
-            own = _of_head(head)
-            fields |= set_only({"sensitivity": own.get("sensitivity"), "valid_from": own.get("observed_at")})
+            own = _front_matter_fields(head)
+            fields |= without_empty({"sensitivity": own.get("sensitivity"), "valid_from": own.get("observed_at")})
             yield ImportItem(kind=ItemKind.FACT, where=f"{name}:{statement.line}", fields=fields)
 
 
-def _tags(head: dict[str, Any]) -> list[str]:
-    """Return the tags of a note; its permalink and its other names are some too."""
+def _note_tags(head: dict[str, Any]) -> list[str]:
+    """Return the tags of a note; its permalink and its other names are tags too."""
     found = [tag.lstrip("#") for name in ("tags", "tag") for tag in labels(head.get(name))]
     found += [f"alias:{alias}" for alias in labels(head.get("aliases"))]
     permalink = head.get("permalink")
     return [*found, f"permalink:{permalink}"] if isinstance(permalink, str) and permalink.strip() else found
 
 
-def _of_head(head: dict[str, Any]) -> dict[str, str]:
-    """Take from the front matter what a memory has a field for; an unknown level of sensitivity is the strictest."""
+def _front_matter_fields(head: dict[str, Any]) -> dict[str, str]:
+    """Return the fields of a memory in the front matter; an unknown level of sensitivity is the strictest."""
     kinds = (str(head.get(name)).strip().lower() for name in ("fact_type", "type"))
     found = {"fact_type": next((kind for kind in kinds if kind in set(FactType)), str(FactType.CONTEXT))}
     if isinstance(category := head.get("category"), str) and category.strip():
@@ -140,7 +140,7 @@ def _of_head(head: dict[str, Any]) -> dict[str, str]:
     if isinstance(about := head.get("description"), str):
         found["subtitle"] = layers.shortened(" ".join(masked(about).split()), _TITLE)
     days = (time_of(head.get(name)) for name in _DAYS)
-    return set_only(found | {"observed_at": next(filter(None, days), None)})
+    return without_empty(found | {"observed_at": next(filter(None, days), None)})
 
 
 def _slug_of(heading: str) -> str:

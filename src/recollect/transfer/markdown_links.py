@@ -37,12 +37,12 @@ def tags_of(parts: Iterable[Part]) -> list[str]:
     return list(dict.fromkeys(filter(None, found)))
 
 
-def statements(parts: Iterable[Part], *, observations: bool) -> Iterator[Statement]:
-    """Yield the facts that a text states; observations only where they are looked for."""
+def facts_in(parts: Iterable[Part], *, observations: bool) -> Iterator[Statement]:
+    """Yield the facts that a text states; observations only where `observations` is set."""
     for part in parts:
         first, _, rest = _CODE.sub(" ", part.text.strip()).partition("\n")
         relation = _RELATION.fullmatch(first.strip()) if part.item else None
-        if relation and (target := _target(relation[4])):
+        if relation and (target := _link_target(relation[4])):
             yield Statement(part.line, relation[1] or relation[2] or relation[3], target)
             first = ""
         if observations and part.item and not part.quoted and (stated := _OBSERVATION.fullmatch(part.text.strip())):
@@ -50,10 +50,10 @@ def statements(parts: Iterable[Part], *, observations: bool) -> Iterator[Stateme
             if not _NO_CATEGORY.fullmatch(category):
                 yield Statement(part.line, category, " ".join(stated[2].split()))
         for link in _LINK.findall(f"{first}\n{rest}"):
-            if target := _target(link):
+            if target := _link_target(link):
                 yield Statement(part.line, LINKS_TO, target)
 
 
-def _target(link: str) -> str:
+def _link_target(link: str) -> str:
     """Return the note that a link names, without the heading in it and the words that are shown for it."""
     return link.partition("|")[0].partition("#")[0].strip()

@@ -90,7 +90,7 @@ def sections(text: str, first: int = 1) -> Iterator[Section]:
 def front_matter(text: str) -> tuple[dict[str, Any], str, int]:
     """Return a YAML head (all its values are texts), the text after it, and that text's first line number."""
     found = _FRONT_MATTER.match(text)
-    values = _yaml(found[1]) if found else {}
+    values = _parse_yaml(found[1]) if found else {}
     if not found or not values:
         return {}, text, 1
     return values, text[found.end() :], found[0].count("\n") + 1
@@ -116,6 +116,7 @@ def cut_text(text: str, most: int) -> Iterator[str]:
 
 
 def _parts_of(tokens: list[Token], first: int) -> Iterator[Part]:
+    """Yield the paragraphs among the blocks; `first` is the number of the text's first line."""
     quotes, item = 0, False
     for before, token in pairwise(tokens):
         quotes += (before.type == "blockquote_open") - (before.type == "blockquote_close")
@@ -134,12 +135,12 @@ def _markdown_parser(*steps: str) -> MarkdownIt:
     return parser
 
 
-def _yaml(head: str) -> dict[str, Any]:
-    """Read YAML in which everything is a text; what is too long, has aliases or is broken is read line by line."""
+def _parse_yaml(head: str) -> dict[str, Any]:
+    """Return YAML with every value as text; YAML that is too long, has aliases or is broken is read line by line."""
     import yaml
 
     try:
-        if len(head) > _LONGEST_YAML or _depth(head) > _DEEPEST_YAML:
+        if len(head) > _LONGEST_YAML or _bracket_depth(head) > _DEEPEST_YAML:
             raise yaml.YAMLError
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(head)):
             raise yaml.YAMLError
@@ -150,6 +151,6 @@ def _yaml(head: str) -> dict[str, Any]:
     return {str(name).lower(): value for name, value in found.items()} if isinstance(found, dict) else {}
 
 
-def _depth(head: str) -> int:
+def _bracket_depth(head: str) -> int:
     """Return the largest number of brackets open at once, those in texts and comments included."""
     return max(accumulate(1 if found[0] in "[{" else -1 for found in _BRACKET.finditer(head)), default=0)

@@ -10,7 +10,7 @@ from recollect.domain.enums import Concept, FactType, ObservationType
 from recollect.domain.transfer import ImportItem, ItemKind, Problem
 from recollect.gate import masked
 from recollect.text import layers
-from recollect.transfer.reading import LONGEST_KEY, Unreadable, items_of, labels, set_only, time_of
+from recollect.transfer.reading import LONGEST_KEY, Unreadable, items_of, labels, time_of, without_empty
 from recollect.transfer.sqlite_file import names_in, rows, share_in, text_in, texts_in
 
 MEMORIES: Final = "memories"
@@ -33,16 +33,16 @@ def read_memories(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]
     entries = ((f"{name}, memory {row.get('id', number)}", row) for number, row in enumerate(kept, 1))
     yield from items_of(
         entries,
-        lambda row, where: [ImportItem(kind=ItemKind.MEMORY, where=where, fields=set_only(_of_row(row)))],
+        lambda row, where: [ImportItem(kind=ItemKind.MEMORY, where=where, fields=without_empty(_fields_of_row(row)))],
     )
     if "facts" in there:
         for number, row in enumerate(rows(path, "SELECT * FROM facts"), 1):
             fields = {name: row.get(name) for name in ("subject", "predicate", "object")}
             fields |= {"confidence": share_in(row.get("confidence")), "created_at": time_of(row.get("created_at"))}
-            yield ImportItem(kind=ItemKind.FACT, where=f"{name}, fact {number}", fields=set_only(fields))
+            yield ImportItem(kind=ItemKind.FACT, where=f"{name}, fact {number}", fields=without_empty(fields))
 
 
-def _of_row(row: dict[str, Any]) -> dict[str, Any]:
+def _fields_of_row(row: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a row of `memories`; importance may be from 0 to 1 or from 0 to 10."""
     weight, kind = row.get("importance"), text_in(row, "type") or text_in(row, "memory_type")
     known = {"type": kind} if kind in set(ObservationType) else {"fact_type": kind} if kind in set(FactType) else {}

@@ -7,7 +7,7 @@ from typing import Any, BinaryIO, Final
 
 from recollect.domain.fields import singular
 from recollect.domain.transfer import ImportItem, ItemKind, Problem
-from recollect.transfer.reading import Unreadable, items_of, lines, set_only, time_of
+from recollect.transfer.reading import Unreadable, items_of, lines, time_of, without_empty
 
 _CATEGORIES: Final = ("profile", "preference", "entity", "event", "case", "pattern")
 _USES: Final = ("activecount", "usecount", "usagecount", "usage", "uses", "count")
@@ -19,13 +19,14 @@ def read_layered(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
     return items_of(lines(source, name), _layered_items)
 
 
-def plain_names(line: dict[str, Any]) -> dict[str, Any]:
-    """Name the fields without case and underscores, since its writer may name them `ActiveCount` or `active_count`."""
+def without_case(line: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields with names in lower case and without underscores, such as `activecount` for `active_count`."""
     return {name.replace("_", "").lower(): value for name, value in line.items()}
 
 
 def _layered_items(line: dict[str, Any], where: str) -> list[ImportItem]:
-    found = plain_names(line)
+    """Return the memory of a line; its counts of use may have several names."""
+    found = without_case(line)
     category = found.get("category")
     if isinstance(category, str) and singular(category) not in _CATEGORIES:
         raise Unreadable("Its category is none of the six.")
@@ -41,4 +42,4 @@ def _layered_items(line: dict[str, Any], where: str) -> list[ImportItem]:
         "updated_at": time_of(found.get("updatedat")),
         "accessed_count": min(max(int(uses), 0), _MOST_USES) or None,
     }
-    return [ImportItem(kind=ItemKind.MEMORY, where=where, fields=set_only(fields))]
+    return [ImportItem(kind=ItemKind.MEMORY, where=where, fields=without_empty(fields))]

@@ -15,8 +15,8 @@ from recollect.transfer.reading import (
     lines,
     parse_json,
     read_document,
-    set_only,
     time_of,
+    without_empty,
 )
 
 _HEAD: Final = 65_536
@@ -31,7 +31,7 @@ def read_graph(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
     def item(line: dict[str, Any], where: str) -> Iterator[ImportItem]:
         if line.get("type") == "relation":
             parts = {"subject": line.get("from"), "predicate": line.get("relationType"), "object": line.get("to")}
-            times = set_only({"created_at": time_of(line.get("createdAt"))})
+            times = without_empty({"created_at": time_of(line.get("createdAt"))})
             yield ImportItem(kind=ItemKind.FACT, where=where, fields=parts | times)
         elif line.get("type") == "entity":
             fields = _entity_memory(line)
@@ -46,6 +46,7 @@ def read_graph(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
 
 
 def _graph_entries(graph: Any, name: str) -> Iterator[tuple[str, Any]]:
+    """Yield each entity and relation of a graph with its place; raise `Unreadable` where it has neither list."""
     for kind, plural in (("entity", "entities"), ("relation", "relations")):
         found = graph.get(plural, []) if isinstance(graph, dict) else None
         if not isinstance(found, list):
@@ -55,6 +56,7 @@ def _graph_entries(graph: Any, name: str) -> Iterator[tuple[str, Any]]:
 
 
 def _entity_memory(line: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields of an entity as a memory: its name, its type, and its observations as the text."""
     entity, kind = line.get("name"), line.get("entityType")
     if not isinstance(entity, str) or not entity.strip():
         raise Unreadable("The entity has no name.")
@@ -72,7 +74,7 @@ def _entity_memory(line: dict[str, Any]) -> dict[str, Any]:
         "created_at": time_of(line.get("createdAt")),
         "updated_at": time_of(line.get("updatedAt")),
     }
-    return set_only(fields)
+    return without_empty(fields)
 
 
 def _observation_text(observation: object) -> str:

@@ -24,8 +24,8 @@ _WRITTEN_BY: Final = {
 """The agent's folder, the folders of transcripts in it, and what reads one."""
 
 
-def is_own(path: Path, format: ImportFormat) -> bool:
-    """Say whether a file is a transcript that an agent of this user wrote on this machine, and no link to another."""
+def is_own_transcript(path: Path, format: ImportFormat) -> bool:
+    """Return whether a file is a transcript that an agent of this user wrote on this machine, and no link."""
     if format not in _WRITTEN_BY:
         return False
     agent, folders, _ = _WRITTEN_BY[format]
@@ -33,7 +33,7 @@ def is_own(path: Path, format: ImportFormat) -> bool:
     return inside and belongs_to_reader(path)
 
 
-def read_own(
+def read_own_transcript(
     path: Path, name: str, format: ImportFormat, outside_of: Outside
 ) -> Iterator[tuple[ImportItem | Problem | FileSections, int]]:
     """Yield the items of a transcript of the user's own agent, as `read_file` does, each with its speaker."""

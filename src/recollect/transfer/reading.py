@@ -15,7 +15,7 @@ import ijson
 from pydantic import TypeAdapter, ValidationError
 
 from recollect.domain.transfer import ImportItem, Problem
-from recollect.text.utf8 import fault
+from recollect.text.utf8 import utf8_fault
 
 LONGEST_LINE: Final = 16 * 2**20
 """Bytes: what is longer is no line of any format known here."""
@@ -68,7 +68,7 @@ def read_document(source: BinaryIO) -> bytes:
 
 def decode_utf8(data: bytes) -> str:
     """Read UTF-8, with or without a byte order mark; raise `Unreadable` where it is none."""
-    if (wrong := fault(data)) is not None:
+    if (wrong := utf8_fault(data)) is not None:
         raise Unreadable(wrong)
     return data.removeprefix(_BOM).decode()
 
@@ -119,7 +119,7 @@ def object_of(entry: Any) -> dict[str, Any]:
 
 
 def time_of(value: object) -> str | None:
-    """Read a time as other programs write it, seconds or milliseconds since 1970 or ISO 8601; None when it is none."""
+    """Return a time in ISO 8601 from seconds or milliseconds since 1970, or from ISO 8601; None for any other value."""
     plain = value.strip() if isinstance(value, str) else value
     if isinstance(plain, bool) or (isinstance(plain, str) and plain.isdecimal()):
         return None
@@ -131,18 +131,19 @@ def time_of(value: object) -> str | None:
 
 
 def labels(value: object) -> list[str]:
-    """Read labels: a list, or one text with commas between them; at most 200, none longer than a name may be."""
+    """Return labels from a list or from a text with commas between them; at most 200, and none that is too long."""
     parts = value.split(",") if isinstance(value, str) else value if isinstance(value, list) else []
     plain = (str(part).strip() for part in parts if isinstance(part, str | int | float))
     return list(dict.fromkeys(label for label in plain if 0 < len(label) <= 500))[:200]
 
 
-def set_only(fields: dict[str, Any]) -> dict[str, Any]:
-    """Leave out what says nothing."""
+def without_empty(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields without those that say nothing."""
     return {name: value for name, value in fields.items() if value is not None and value not in ("", [])}
 
 
 def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the pairs of an object as a dictionary; raise `Unreadable` for a name that occurs twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
         raise Unreadable("It has the same name twice in one object.")
@@ -150,6 +151,7 @@ def _unique_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _finite_number(text: str) -> float:
+    """Return a number; raise `Unreadable` for NaN and infinity."""
     value = float(text)
     if not math.isfinite(value):
         raise Unreadable("It holds NaN or an infinite number.")

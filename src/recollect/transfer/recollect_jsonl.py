@@ -39,13 +39,13 @@ def line_of(kind: str, noun: Memory | Fact | JournalEntry) -> dict[str, Any]:
     return {kind: fields}
 
 
-def write(exported: Iterable[dict[str, Any]]) -> Iterator[str]:
-    """Yield the text of an export line by line; what would steer a terminal is escaped."""
+def export_lines(exported: Iterable[dict[str, Any]]) -> Iterator[str]:
+    """Yield the text of an export line by line; characters that could control a terminal are escaped."""
     made = (json.dumps(line, ensure_ascii=False, separators=(",", ":")) for line in exported)
     return (_STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", line) + "\n" for line in made)
 
 
-def read(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
+def read_export(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
     """Yield memories and facts, and last whether the header's counts are met; raise `Unreadable` for a bad header."""
     rest = lines(source, name)
     _, first = next(rest, ("", b""))

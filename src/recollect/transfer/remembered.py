@@ -111,12 +111,12 @@ class Remembered:
 
     @property
     def gave_up(self) -> bool:
-        """Say whether it was begun so often without an end that it is left alone."""
+        """Return whether reading the file was begun so often without an end that it is skipped."""
         return self.tries >= _MOST_TRIES
 
-    def same_file(self, other: Remembered) -> bool:
-        """Say whether the file is as it was."""
-        return (self.size, self.changed_at) == (other.size, other.changed_at)
+    def is_unchanged_since(self, earlier: Remembered) -> bool:
+        """Return whether the file has the size and the time of change that an earlier record of it has."""
+        return (self.size, self.changed_at) == (earlier.size, earlier.changed_at)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,9 +138,9 @@ def find_remembered(root: Path, home: Path) -> Found:
     for agent in _AGENTS:
         folder = agent.folder.path
         if folder.is_dir():
-            files += _files_of(agent, folder, home, known)
-            sessions += _sessions_of(agent, folder, home, known)
-    files += _instructions_of(root, home, known)
+            files += _memory_files(agent, folder, home, known)
+            sessions += _session_files(agent, folder, home, known)
+    files += _project_instructions(root, home, known)
     sessions.sort(key=lambda session: -session.changed_at)
     taken: list[Remembered] = []
     for session in sessions[:SESSIONS]:
@@ -150,7 +150,7 @@ def find_remembered(root: Path, home: Path) -> Found:
     return Found((*files, *reversed(taken)), len(sessions) - len(taken))
 
 
-def _files_of(agent: _Agent, folder: Path, home: Path, known: dict[str, str]) -> Iterator[Remembered]:
+def _memory_files(agent: _Agent, folder: Path, home: Path, known: dict[str, str]) -> Iterator[Remembered]:
     """Yield the memory files and the user's own instruction files of an agent."""
     for pattern in agent.memories:
         for path in _own_files(folder, pattern):
@@ -159,25 +159,26 @@ def _files_of(agent: _Agent, folder: Path, home: Path, known: dict[str, str]) ->
             if where or not of_project:
                 yield _file_entry(agent.title, What.MEMORIES, path, where, SaidBy.ASSISTANT, home, known)
     for name in instructions.OF_USER[agent.folder]:
-        if _says_something(path := folder / name):
+        if _holds_own_text(path := folder / name):
             yield _file_entry(agent.title, What.INSTRUCTIONS, path, "", SaidBy.PERSON, home, known)
 
 
-def _sessions_of(agent: _Agent, folder: Path, home: Path, known: dict[str, str]) -> Iterator[Remembered]:
+def _session_files(agent: _Agent, folder: Path, home: Path, known: dict[str, str]) -> Iterator[Remembered]:
+    """Yield the transcripts of an agent's sessions, without those of its subagents."""
     for path in _own_files(folder, agent.sessions) if agent.sessions else ():
         if not path.name.startswith(_OF_SUBAGENTS) and (where := _folder_in(path)):
             file = _file_entry(agent.title, What.SESSION, path, where, SaidBy.PERSON, home, known)
             yield replace(file, format=agent.format)
 
 
-def _instructions_of(root: Path, home: Path, known: dict[str, str]) -> Iterator[Remembered]:
+def _project_instructions(root: Path, home: Path, known: dict[str, str]) -> Iterator[Remembered]:
     """Yield the instruction files that an agent reads when it begins in the root of a project."""
-    for path in filter(_says_something, instructions.of_project(root)):
+    for path in filter(_holds_own_text, instructions.instruction_files(root)):
         yield _file_entry("this project", What.INSTRUCTIONS, path, str(root), SaidBy.FILE, home, known)
 
 
-def _says_something(path: Path) -> bool:
-    """Say whether a file holds more than the passage that `recollect install` writes."""
+def _holds_own_text(path: Path) -> bool:
+    """Return whether a file holds more than the passage that `recollect install` writes."""
     try:
         return bool(PASSAGE.sub("", path.read_text(encoding="utf-8", errors="replace")).strip())
     except OSError:
@@ -187,6 +188,7 @@ def _says_something(path: Path) -> bool:
 def _file_entry(
     agent: str, what: What, path: Path, folder: str, said_by: SaidBy, home: Path, known: dict[str, str]
 ) -> Remembered:
+    """Return the record of a file; `known` holds the project of each folder that was looked up before."""
     there = path.stat()
     if folder and folder not in known:
         known[folder] = find_project(Path(folder), home).name
@@ -206,7 +208,7 @@ def _file_entry(
 
 
 def _own_files(folder: Path, pattern: str) -> list[Path]:
-    """Return the files of a pattern that say something, no links and nothing that links lead to."""
+    """Return the files that match a pattern and hold some text of their own, without links."""
     real = folder.resolve()
     found = (path for path in sorted(folder.glob(pattern)) if path.is_file() and not path.is_symlink())
     return [path for path in found if path.resolve().is_relative_to(real) and path.stat().st_size]
@@ -254,12 +256,12 @@ class Plan:
         try:
             plan = json.loads(self._file.read_text(encoding="utf-8"))
             self.user, self.team = str(plan["user"]), str(plan["team"])
-            self.files = [_read(file) for file in plan["files"]]
+            self.files = [_parse_entry(file) for file in plan["files"]]
         except (OSError, ValueError, KeyError, TypeError):  # there is none, or it is none of ours
             self.files = []
 
     def add(self, files: Iterable[Remembered], user: str, team: str) -> None:
-        """Let files wait that are new or have changed; of a session only what has come since then is read."""
+        """Add the files that are new or changed; of a session only the events since the last time are read."""
         own = (self.user, self.team) == (user, team)
         known = {file.path: file for file in self.files} if own else {}
         self.user, self.team = user, team
@@ -267,7 +269,7 @@ class Plan:
             old = known.get(file.path)
             if old is None:
                 known[file.path] = file
-            elif not file.same_file(old):
+            elif not file.is_unchanged_since(old):
                 known[file.path] = replace(file, sent=old.sent, kept=old.kept)
             elif old.state is State.FAILED:
                 known[file.path] = replace(old, state=State.WAITS, tries=0)
@@ -275,9 +277,9 @@ class Plan:
         self.save()
 
     def new(self, files: Iterable[Remembered]) -> list[Remembered]:
-        """Return those of the files that were not taken in as they are now."""
+        """Return the files that were not taken in as they are now."""
         done = {file.path: file for file in self.files if file.state in (State.DONE, State.KNOWN)}
-        return [file for file in files if file.path not in done or not file.same_file(done[file.path])]
+        return [file for file in files if file.path not in done or not file.is_unchanged_since(done[file.path])]
 
     def put(self, file: Remembered) -> None:
         """Save the progress of a file."""
@@ -286,12 +288,12 @@ class Plan:
 
     @property
     def waiting(self) -> list[Remembered]:
-        """Return the files that still wait to be read, in their order."""
+        """Return the files that still wait to be read, in order."""
         return [file for file in self.files if file.state is State.WAITS]
 
     @property
     def message(self) -> str:
-        """Say in a sentence how far it is; an empty text where nothing was ever begun."""
+        """Return the progress as a sentence; '' where nothing was ever begun."""
         if not self.files:
             return ""
         ended = len(self.files) - len(self.waiting)
@@ -308,7 +310,8 @@ class Plan:
         write_private(self._file, text)
 
 
-def _read(entry: dict[str, Any]) -> Remembered:
+def _parse_entry(entry: dict[str, Any]) -> Remembered:
+    """Return a file's record from its JSON object."""
     kinds: dict[str, Any] = {
         "what": What,
         "format": ImportFormat,
@@ -319,9 +322,9 @@ def _read(entry: dict[str, Any]) -> Remembered:
     return Remembered(**{name: kinds[name](value) if name in kinds else value for name, value in entry.items()})
 
 
-def files_of(body: Iterable[dict[str, Any]]) -> list[Remembered]:
-    """Return files as a client names them in JSON; raise `InvalidInput` for anything else."""
+def files_from_json(body: Iterable[dict[str, Any]]) -> list[Remembered]:
+    """Return the files that a client names in JSON; raise `InvalidInput` for anything else."""
     try:
-        return [_read(entry) for entry in body]
+        return [_parse_entry(entry) for entry in body]
     except (TypeError, ValueError, AttributeError):
         raise InvalidInput("files", "Invalid files: Must be files of agents, as `recollect init` finds them") from None

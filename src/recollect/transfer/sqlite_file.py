@@ -36,6 +36,7 @@ def rows(path: Path, query: str, values: Sequence[Any] = ()) -> Iterator[dict[st
 
 
 def _open_read_only(path: Path) -> sqlite3.Connection:
+    """Open a database read-only, with no trust in its schema and a limit on the length of values."""
     connection = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True)
     connection.text_factory = lambda data: data.decode(errors="replace")
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_LINE)

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from recollect.domain.transfer import ImportFormat, ImportItem
 from recollect.errors import RecollectError
-from recollect.transfer.formats import read_file, recognised
+from recollect.transfer.formats import read_file, recognise_file
 
 log = logging.getLogger(__name__)
 
@@ -35,10 +35,10 @@ def requests_of(file: Path, format: ImportFormat) -> Iterator[dict[str, Any]]:
             yield {"messages": messages[start : start + _BATCH], "session_id": session or None}
 
 
-def extract_from(file: Path, perform: Callable[..., Any]) -> None:
-    """Extract memories of a transcript that an agent's hook has named; what is none, or too large, is left alone."""
+def extract_transcript(file: Path, perform: Callable[..., Any]) -> None:
+    """Extract memories of a transcript that an agent's hook has named; a file too large or of no format is skipped."""
     try:
-        found = recognised(file, None)
+        found = recognise_file(file, None)
         if found.format not in _OF_AGENTS or found.size > _LARGEST:
             log.info("a transcript was not read: it is %s of %d bytes", found.format, found.size)
             return

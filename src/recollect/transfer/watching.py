@@ -67,20 +67,20 @@ class Vault:
         self._file = file
         self._send = send
         self._options = options | {"in_step": True}
-        self._base, self._notes = self._restored()
+        self._base, self._notes = self._load_state()
 
     def step(self) -> Iterator[Change]:
         """Import the notes that changed since the last time, and yield the outcome of each note."""
         there = dict(_notes_in(self._folder))
-        seen = {name: self._seen(name, path) for name, path in there.items() if self._differs(name, path)}
+        seen = {name: self._read_note(name, path) for name, path in there.items() if self._is_changed(name, path)}
         gone = {name: note for name, note in self._notes.items() if name not in there}
         if not seen and not gone:
             return
-        moved = self._moved(seen, gone)
+        moved = self._moved_notes(seen, gone)
         prefixes = {seen[name].prefix: gone[old].prefix for name, old in moved.items()}
         read = [name for name, note in seen.items() if not note.why]
-        files = self._import([self._found(there[name], name) for name in read], prefixes)
-        yield from self._hide(set(gone) - set(moved.values()))
+        files = self._import_notes([self._note_file(there[name], name) for name in read], prefixes)
+        yield from self._hide_deleted(set(gone) - set(moved.values()))
         for name, note in seen.items():
             known, done = self._notes.get(name), files.get(name)
             prefix = f"{self._base}/{name}"
@@ -93,7 +93,7 @@ class Vault:
             self._notes[name] = note
         for name in gone:
             del self._notes[name]
-        self._save()
+        self._save_state()
 
     def follow(self, stop: threading.Event) -> Iterator[Change]:
         """Yield the changes since the last time, then each further change, until `stop` is set."""
@@ -113,15 +113,15 @@ class Vault:
             if some:
                 yield from self.step()
 
-    def _found(self, path: Path, name: str) -> FoundFile:
+    def _note_file(self, path: Path, name: str) -> FoundFile:
         return FoundFile(path, f"{self._base}/{name}", ImportFormat.MARKDOWN, path.stat().st_size)
 
-    def _differs(self, name: str, path: Path) -> bool:
+    def _is_changed(self, name: str, path: Path) -> bool:
         known, there = self._notes.get(name), path.stat()
         return known is None or (known.size, known.changed) != (there.st_size, there.st_mtime_ns)
 
-    def _seen(self, name: str, path: Path) -> _Note:
-        """Return a note as it is now, or why it is none."""
+    def _read_note(self, name: str, path: Path) -> _Note:
+        """Return a note as it is now, or the reason why it is left out."""
         there = path.stat()
         known = self._notes.get(name)
         prefix = known.prefix if known else ""
@@ -135,13 +135,13 @@ class Vault:
         prefix = next(thing.prefix for thing, _ in things if isinstance(thing, FileSections))
         return _Note(there.st_size, there.st_mtime_ns, digest, prefix)
 
-    def _moved(self, seen: dict[str, _Note], gone: dict[str, _Note]) -> dict[str, str]:
-        """Return for each note that has come whose text has just gone elsewhere where that was."""
+    def _moved_notes(self, seen: dict[str, _Note], gone: dict[str, _Note]) -> dict[str, str]:
+        """Return the former name of each new note that was moved, by its new name."""
         left = {note.digest: name for name, note in gone.items() if note.digest and not note.why}
         new = ((name, note) for name, note in seen.items() if name not in self._notes and not note.why)
         return {name: left.pop(note.digest) for name, note in new if note.digest in left}
 
-    def _import(self, files: Sequence[FoundFile], moved: dict[str, str]) -> dict[str, FileImport]:
+    def _import_notes(self, files: Sequence[FoundFile], moved: dict[str, str]) -> dict[str, FileImport]:
         """Import notes; a `moved` note updates its memories, which had another prefix of their keys."""
 
         def send(batch: ImportBatch) -> Imported:
@@ -154,7 +154,7 @@ class Vault:
         start = len(self._base) + 1
         return {file.source.name[start:]: file for file in importing.files}
 
-    def _hide(self, names: set[str]) -> Iterator[Change]:
+    def _hide_deleted(self, names: set[str]) -> Iterator[Change]:
         """Hide the memories of deleted notes; a file that was no note is only dropped from the state."""
         ordered = sorted(names)
         for start in range(0, len(ordered), _MOST):
@@ -171,15 +171,16 @@ class Vault:
             for name in ordered[start : start + _MOST]:
                 yield Change("-", f"{self._base}/{name}", " ".join(why.get(f"{self._base}/{name}", [])))
 
-    def _restored(self) -> tuple[str, dict[str, _Note]]:
-        """Return the name that the folder has in keys, as at its first time, and what was read."""
+    def _load_state(self) -> tuple[str, dict[str, _Note]]:
+        """Return the name that the folder has in keys, as at its first time, and the notes read last."""
         try:
             state = json.loads(self._file.read_text(encoding="utf-8"))
             return str(state["name"]), {name: _Note(**note) for name, note in state["notes"].items()}
         except (OSError, ValueError, KeyError, TypeError):  # the first time, or none of ours
             return name_of(self._folder), {}
 
-    def _save(self) -> None:
+    def _save_state(self) -> None:
+        """Write the folder, its name and the notes read last to the state file."""
         self._file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         notes = {
             name: {
@@ -201,7 +202,7 @@ def state_file(home: Path, folder: Path, caller: Sequence[str]) -> Path:
 
 
 def _with_former_key(item: ImportItem, moved: Mapping[str, str]) -> ImportItem:
-    """Say of an item of a note that was moved which key it had before."""
+    """Return an item of a moved note with the key that it had before."""
     key = str(item.fields.get("key", ""))
     prefix = next((each for each in moved if item.kind is ItemKind.MEMORY and key.startswith(each)), None)
     if prefix is None:
@@ -222,11 +223,11 @@ def _is_text(data: bytes) -> bool:
 
 
 def _notes_in(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield each note below a folder with its path from there: nothing hidden, ignored or of a library, and no link."""
+    """Yield each note below a folder with its path from there; no hidden or ignored files, no libraries, no links."""
     waiting: list[tuple[Path, tuple[ignore_files.Rules, ...]]] = [(folder, ())]
     while waiting:
         here, rules = waiting.pop()
-        if own := ignore_files.rules_in(here):
+        if own := ignore_files.ignore_rules(here):
             rules = (*rules, own)
         try:
             with os.scandir(here) as entries:

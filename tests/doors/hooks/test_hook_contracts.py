@@ -15,7 +15,7 @@ from recollect.doors import hook, hook_contracts, hook_texts
 from recollect.doors.agents.agents import agents
 from recollect.doors.http.events import OPERATIONS
 from recollect.sessions.observations.notes import observe
-from recollect.sessions.observations.occurrence import ASSISTANT, prompted, used
+from recollect.sessions.observations.occurrence import ASSISTANT, prompt_occurrence, tool_occurrence
 from recollect.sessions.observations.trail import Trail
 
 INJECTION = {  # as Codex checks it; Claude Code and Gemini CLI take the same
@@ -78,9 +78,11 @@ def test_a_recorded_event_becomes_a_memory_or_noise(
     assert found is not None
     event, ours = found
     one = (
-        prompted(ours["prompt"])
+        prompt_occurrence(ours["prompt"])
         if event == "prompt:submit"
-        else used(ours.get("tool", ASSISTANT), ours.get("input", {}), ours["output"], failed=ours.get("failed", False))
+        else tool_occurrence(
+            ours.get("tool", ASSISTANT), ours.get("input", {}), ours["output"], failed=ours.get("failed", False)
+        )
     )
     became = observe(one, Trail(), folder="/srv/engine")
     assert became.noise == noise

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from recollect.sessions.observations.occurrence import used
+from recollect.sessions.observations.occurrence import tool_occurrence
 from recollect.sessions.observations.origins import stamp_of
 
 PAGE = "https://docs.example.com/limits"
@@ -21,4 +21,4 @@ PAGE = "https://docs.example.com/limits"
 )
 def test_a_request_names_its_pages(given: dict[str, str], came_from: str) -> None:
     """The addresses alone are the origin, so that `withdraw --source` finds the host; without any it is the request."""
-    assert stamp_of(used("web_fetch", given, ""), "", "").came_from == came_from
+    assert stamp_of(tool_occurrence("web_fetch", given, ""), "", "").came_from == came_from

@@ -9,11 +9,11 @@ import pytest
 from recollect.domain.enums import Concept, FactType, ObservationType
 from recollect.sessions.memorability import memorability
 from recollect.sessions.observations.notes import LONGEST, NOTHING, Note, Observed, observe
-from recollect.sessions.observations.occurrence import Occurrence, Origin, prompted, used
+from recollect.sessions.observations.occurrence import Occurrence, Origin, prompt_occurrence, tool_occurrence
 from recollect.sessions.observations.trail import Trail
 
 FOLDER = "/home/ada/shop"
-EDIT = used(
+EDIT = tool_occurrence(
     "Edit",
     {
         "file_path": f"{FOLDER}/api/items.py",
@@ -22,17 +22,21 @@ EDIT = used(
     },
     "The file has been updated.",
 )
-MEASURED = used(
+MEASURED = tool_occurrence(
     "Bash",
     {"command": "cd api && python bench.py /items --repeat 20", "description": "Measure selectinload"},
     "GET /items 200 median 118 ms p95 131 ms (n=20)\nqueries: 3 instead of 301",
 )
 UPGRADE = {"command": "alembic upgrade head", "description": "Upgrade"}
-FAILED = used("Bash", UPGRADE, "UnsafeNewEnumValueError: new enum values must be committed before they are used")
-PASSES = used("Bash", UPGRADE, "Running upgrade 41d0 -> b80e, receiving lines source -> 214 rows")
+FAILED = tool_occurrence(
+    "Bash", UPGRADE, "UnsafeNewEnumValueError: new enum values must be committed before they are used"
+)
+PASSES = tool_occurrence("Bash", UPGRADE, "Running upgrade 41d0 -> b80e, receiving lines source -> 214 rows")
 FIX = (FAILED, EDIT, PASSES)
-FOUND = used("Task", {"description": "Look at the pool"}, "Each request opens a pool of its own in `make_engine`.")
-RULE = prompted("Never edit gen/ by hand, because `make api` overwrites it.")
+FOUND = tool_occurrence(
+    "Task", {"description": "Look at the pool"}, "Each request opens a pool of its own in `make_engine`."
+)
+RULE = prompt_occurrence("Never edit gen/ by hand, because `make api` overwrites it.")
 
 SUM = "sum(line.cents * line.amount for line in lines)"
 CONCEPTS: list[tuple[Concept, Sequence[Occurrence]]] = [
@@ -40,7 +44,7 @@ CONCEPTS: list[tuple[Concept, Sequence[Occurrence]]] = [
     (Concept.GOTCHA, [FAILED]),
     (Concept.WHAT_CHANGED, [EDIT]),
     (Concept.PATTERN, [RULE]),
-    (Concept.TRADE_OFF, [prompted("We keep one pool per worker, at the cost of slower imports at night.")]),
+    (Concept.TRADE_OFF, [prompt_occurrence("We keep one pool per worker, at the cost of slower imports at night.")]),
     (Concept.HOW_IT_WORKS, [FOUND]),
 ]
 
@@ -48,7 +52,7 @@ CONCEPTS: list[tuple[Concept, Sequence[Occurrence]]] = [
 def edited(name: str, before: str, after: str) -> Occurrence:
     """Return the edit of a file."""
     given = {"file_path": f"{FOLDER}/{name}", "old_string": before, "new_string": after}
-    return used("Edit", given, "The file has been updated.")
+    return tool_occurrence("Edit", given, "The file has been updated.")
 
 
 def observed(*happened: Occurrence) -> Observed:
@@ -68,7 +72,7 @@ def noted(*happened: Occurrence) -> Note:
 def test_a_prompt_is_noted_sentence_by_sentence() -> None:
     """Each sentence is a note of its own, and a rule is a decision; code is none."""
     said = "Am 3.11. nicht. Never edit gen/ by hand, e.g. types.ts; `make api` overwrites it.\n```\nx = 1\n```"
-    first, rule, last = observed(prompted(said)).notes
+    first, rule, last = observed(prompt_occurrence(said)).notes
     assert (first.content, rule.content, last.content) == (
         "Am 3.11. nicht.",
         "Never edit gen/ by hand, e.g. types.ts;",
@@ -98,7 +102,7 @@ def test_a_prompt_is_noted_sentence_by_sentence() -> None:
 )
 def test_what_a_person_lays_down_is_a_rule(said: str, fact_type: FactType) -> None:
     """A rule or a preference is a decision that passes the gate, whole and in the person's own words."""
-    note = noted(prompted(said))
+    note = noted(prompt_occurrence(said))
     assert (note.content, note.kind, note.fact_type, note.trust) == (said, ObservationType.DECISION, fact_type, 0.9)
     assert memorability(note.content, note.kind).passes()
 
@@ -119,13 +123,13 @@ def test_what_a_person_lays_down_is_a_rule(said: str, fact_type: FactType) -> No
 )
 def test_what_a_person_reports_or_asks_is_no_rule(said: str) -> None:
     """A complaint, a question, a task and a plain fact are no decision, and stand in no index."""
-    note = noted(prompted(said))
+    note = noted(prompt_occurrence(said))
     assert (note.kind, note.fact_type, note.concepts) == (None, FactType.GENERAL, ())
 
 
 def test_a_prompt_that_states_nothing_leaves_no_note() -> None:
     """What a person pasted or quoted is not theirs, and without it there is nothing to note."""
-    found = observed(prompted("> never push\n```\nalways = True\n```"))
+    found = observed(prompt_occurrence("> never push\n```\nalways = True\n```"))
     assert (found.notes, found.noise) == ((), NOTHING)
 
 
@@ -195,7 +199,9 @@ def test_noise_is_left_out_of_the_words() -> None:
     lines = [f"   Compiling crate{n} v1.0.{n}" for n in range(200)]
     lines += [f"worker-{n} POST /labels 429 Retry-After=0" for n in range(50)]
     lines += ["error: account suspended because 50 requests came too early", "12 passed in 3s"]
-    note = noted(used("Bash", {"command": "make replay", "description": "Replay yesterday"}, "\n".join(lines)))
+    note = noted(
+        tool_occurrence("Bash", {"command": "make replay", "description": "Replay yesterday"}, "\n".join(lines))
+    )
     assert len(note.content) <= LONGEST
     assert "account suspended because" in note.content
     assert "Compiling" not in note.content
@@ -206,7 +212,7 @@ def test_a_file_is_noted_where_it_explains_itself() -> None:
     """The note has the comment without the numbers of its lines, and names its file."""
     lines = ("services:", "  # Only for pytest: not started by a bare `up`.", "  db-test:", "    image: a")
     text = "\n".join(f"{number:6}→{line}" for number, line in enumerate(lines, 1))
-    note = noted(used("Read", {"file_path": f"{FOLDER}/compose.yml"}, text))
+    note = noted(tool_occurrence("Read", {"file_path": f"{FOLDER}/compose.yml"}, text))
     assert "Only for pytest: not started by a bare `up`." in note.content
     assert "→" not in note.content
     assert note.files_read == ("compose.yml",)
@@ -235,7 +241,7 @@ def test_a_report_is_noted_by_its_beginning() -> None:
     said = (
         "I found the cause: every request opened a pool of its own. With one pool it takes 118 ms. Shall I commit it?"
     )
-    note = noted(used("Assistant", {}, said))
+    note = noted(tool_occurrence("Assistant", {}, said))
     assert note.content == "I found the cause: every request opened a pool of its own. With one pool it takes 118 ms."
     assert (note.kind, note.trust, note.evidence) == (ObservationType.DISCOVERY, 0.5, "Report of Assistant")
     assert noted(FOUND).content == "Look at the pool: Each request opens a pool of its own in `make_engine`."
@@ -245,9 +251,9 @@ def test_no_note_is_endless() -> None:
     """A note has 400 characters at most, and a title 120, whatever it is of."""
     long = "the importer reads every line of the file twice because of the header and then some more, " * 20
     for one in (
-        prompted(f"Never forget that {long}"),
-        used("Task", {}, long),
-        used("Bash", {"command": "python a.py"}, f"error: {long}\n" * 20),
+        prompt_occurrence(f"Never forget that {long}"),
+        tool_occurrence("Task", {}, long),
+        tool_occurrence("Bash", {"command": "python a.py"}, f"error: {long}\n" * 20),
         edited("a.py", "", f"# {long}\nx = 1"),
     ):
         note = noted(one)
@@ -261,10 +267,10 @@ def test_people_are_trusted_more_than_tools_and_tools_more_than_the_web() -> Non
     trusts = [
         noted(one).trust
         for one in (
-            prompted(rule),
-            used("Bash", {"command": "python probe.py"}, f"error: 10 of 100 requests lost\n{rule}"),
-            used("Task", {"description": "Look at the host"}, rule),
-            used("WebFetch", {"url": "https://docs.example/limits"}, rule),
+            prompt_occurrence(rule),
+            tool_occurrence("Bash", {"command": "python probe.py"}, f"error: 10 of 100 requests lost\n{rule}"),
+            tool_occurrence("Task", {"description": "Look at the host"}, rule),
+            tool_occurrence("WebFetch", {"url": "https://docs.example/limits"}, rule),
         )
     ]
     assert trusts == [0.9, 0.6, 0.5, 0.3]
@@ -288,7 +294,7 @@ def test_people_are_trusted_more_than_tools_and_tools_more_than_the_web() -> Non
 )
 def test_tools_of_all_agents_are_known(tool: str, given: dict[str, object], origin: Origin) -> None:
     """What a tool does is told from its name and its command, whatever agent has it."""
-    assert used(tool, given, "x").origin is origin
+    assert tool_occurrence(tool, given, "x").origin is origin
 
 
 def test_the_trail_survives_a_restart() -> None:
@@ -301,9 +307,9 @@ def test_the_trail_survives_a_restart() -> None:
 def test_of_an_endless_output_the_ends_are_read() -> None:
     """A prompt is read up to 20,000 characters, an output at both ends, and a command up to 4,000."""
     middle = "x = 1\n" * 100_000
-    one = used("Bash", {"command": "python a.py " + "b" * 9_000}, f"first\n{middle}last")
+    one = tool_occurrence("Bash", {"command": "python a.py " + "b" * 9_000}, f"first\n{middle}last")
     assert len(one.text) <= 80_001
     assert one.text.startswith("first")
     assert one.text.endswith("last")
     assert len(one.command) == 4_000
-    assert len(prompted("never " * 10_000).text) <= 20_000
+    assert len(prompt_occurrence("never " * 10_000).text) <= 20_000

@@ -11,7 +11,7 @@ from recollect.domain.transfer import ImportFormat
 from recollect.doors.hook_contracts import CONTRACTS
 from recollect.doors.hook_texts import arguments, cut, opened, says_failure, text_of, unwrapped
 from recollect.text.prompts import MARKS, REMINDER, is_typed, is_typed_entry
-from recollect.text.separators import gap
+from recollect.text.separators import gap_for
 from recollect.transfer.codex_transcript import BY_CODEX
 from recollect.transfer.reading import Unreadable, lines, object_of
 
@@ -103,7 +103,7 @@ def _claude_code_events(turns: _Turns, line: dict[str, Any]) -> Iterator[Event]:
     turns.at = line.get("timestamp")
     content = message.get("content")
     blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-    text = REMINDER.sub(gap, content if isinstance(content, str) else _text_of_blocks(blocks)).strip()
+    text = REMINDER.sub(gap_for, content if isinstance(content, str) else _text_of_blocks(blocks)).strip()
     answers = [block for block in blocks if block.get("type") == "tool_result"]
     if speaker == "user":
         for answer in answers:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from recollect.domain import accounts, lifecycle, results
 from recollect.domain.accounts import AuditLine, AuditPage, Projects, Teams, Tokens, Users
-from recollect.domain.compact import quoted
+from recollect.domain.compact import quoted_text
 from recollect.domain.enums import Certainty, Layer
 from recollect.domain.lifecycle import Decision, SessionList, SessionSummary, ShownObservation, ShownSession
 from recollect.domain.origin import Authority
@@ -231,10 +231,10 @@ def _print_hit(hit: results.Hit, older_hits: Sequence[str] = (), *, why: bool) -
     foot = Text(sure, style="dim")
     if out.is_terminal:
         head = f"[bold]{memory.id}[/bold]  [dim]{escape(label)}[/dim]"
-        body = Text.assemble(sanitized(quoted(hit)), "\n", foot)
+        body = Text.assemble(sanitized(quoted_text(hit)), "\n", foot)
         out.print(Panel(body, title=head, title_align="left", border_style="blue"))
     else:
-        out.print(Text(f"{memory.id}  {label}\n{sanitized(quoted(hit))}"), foot, "", sep="\n", soft_wrap=True)
+        out.print(Text(f"{memory.id}  {label}\n{sanitized(quoted_text(hit))}"), foot, "", sep="\n", soft_wrap=True)
 
 
 def _print_table(memories: Sequence[results.Memory], last: str, values: Sequence[str]) -> None:

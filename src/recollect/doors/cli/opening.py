@@ -114,10 +114,10 @@ def administering(settings: Settings) -> Iterator[Callable[..., Any]]:
 
         yield ServerConnection(settings).administer
         return
-    from recollect.auth.administration import administer, operator
+    from recollect.auth.administration import administer, operator_principal
 
     with _open_in_place_of_daemon(settings) as app:
-        yield lambda name, **fields: administer(app, name, fields, operator(settings.user))
+        yield lambda name, **fields: administer(app, name, fields, operator_principal(settings.user))
 
 
 def _open_in_place_of_daemon(settings: Settings) -> App:

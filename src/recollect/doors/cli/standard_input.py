@@ -10,7 +10,7 @@ from io import TextIOWrapper
 from typing import Final
 
 from recollect.errors import InvalidInput
-from recollect.text.utf8 import fault
+from recollect.text.utf8 import utf8_fault
 
 _WAIT: Final = 3.0  # seconds for the first byte of a pipe: whoever inherits one into which nobody writes must not hang
 
@@ -22,7 +22,7 @@ def read_input() -> str:
     data: bytes = sys.stdin.buffer.read()
     if sys.stdin.encoding.lower() not in ("utf-8", "utf8"):
         return str(data, sys.stdin.encoding, errors="replace")
-    if (wrong := fault(data)) is not None:
+    if (wrong := utf8_fault(data)) is not None:
         raise InvalidInput("content", f"Invalid content: Standard input cannot be read. {wrong}")
     return data.decode().replace("\r\n", "\n").replace("\r", "\n")
 

@@ -18,7 +18,7 @@ from recollect.doors.cli.pager import needs_pager, page
 from recollect.doors.cli.patience import told_after_a_second
 from recollect.doors.cli.standard_input import piped_input, read_input
 from recollect.errors import RecollectError
-from recollect.text.utf8 import fault_of_text
+from recollect.text.utf8 import utf8_fault_of_text
 
 
 def run(words: Sequence[str], options: Mapping[str, str], home: Path, *, start: bool, keyed: bool) -> int | None:
@@ -28,7 +28,7 @@ def run(words: Sequence[str], options: Mapping[str, str], home: Path, *, start: 
     however often it is asked for; `options` are the settings among the words.
     """
     streams = (sys.stdin, sys.stdout, sys.stderr)
-    if any(fault_of_text(word) for word in words):  # as in the name of a file; JSON takes none of it along
+    if any(utf8_fault_of_text(word) for word in words):  # as in the name of a file; JSON takes none of it along
         return None
     if not all(isinstance(stream, TextIOWrapper) for stream in streams):
         return None

@@ -44,7 +44,7 @@ from recollect.sessions.observations.origins import read_outside
 from recollect.settings import Settings
 from recollect.transfer.export_file import save
 from recollect.transfer.export_page import pages
-from recollect.transfer.formats import HEAD, WRITERS, detect, recognised
+from recollect.transfer.formats import HEAD, WRITERS, detect, recognise_file
 from recollect.transfer.import_client import FileImport, Import
 from recollect.transfer.import_paths import FoundFile, FoundPaths, find_files, name_of
 from recollect.transfer.transcripts import requests_of
@@ -377,7 +377,7 @@ def _extract(
 ) -> None:
     """Let a language model make memories of a conversation; it needs RECOLLECT_CHAT_MODEL."""
     total = Extracted()
-    requests = requests_of(file, recognised(file, format).format)
+    requests = requests_of(file, recognise_file(file, format).format)
     with opened(ctx.obj, model=True) as ask:
         for some in requests:
             total = _sum_of(total, ask("extract_memories", **fields, **some))

@@ -10,7 +10,7 @@ from typing import Final
 from recollect.domain import calendar
 from recollect.doors.cli import render, terminal
 from recollect.errors import InvalidInput
-from recollect.text.utf8 import fault_of_text
+from recollect.text.utf8 import utf8_fault_of_text
 
 _ISO: Final = re.compile(r"\s*\d{4}-\d\d-\d\d")
 _DAY: Final = re.compile(r"\d{4}-\d\d-\d\d")
@@ -31,7 +31,7 @@ def typed_text(name: str, typed: Sequence[str] | str | None, *, required: bool) 
     words = [typed] if isinstance(typed, str) else typed
     if words and list(words) != ["-"]:
         text = " ".join(words)
-        if (wrong := fault_of_text(text)) is not None:
+        if (wrong := utf8_fault_of_text(text)) is not None:
             raise InvalidInput(name, f"Invalid {name}: {wrong}")
         return text
     if words:

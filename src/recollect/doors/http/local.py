@@ -23,7 +23,7 @@ from typing_extensions import override
 
 from recollect import environment
 from recollect.app import App
-from recollect.auth.administration import administer, operator
+from recollect.auth.administration import administer, operator_principal
 from recollect.client.runtime import Runtime
 from recollect.domain.enums import OnSecret
 from recollect.domain.fields import one_of
@@ -44,11 +44,11 @@ from recollect.doors.web.entry import Browser
 from recollect.errors import Forbidden, InvalidInput, ModelMismatch, RecollectError, Unauthorized
 from recollect.project_files import NAMES
 from recollect.projects import former_names
-from recollect.sessions.project_settings import narrowed, settings_in
+from recollect.sessions.project_settings import narrowed_settings, settings_in
 from recollect.settings import Settings
 from recollect.text.prompts import is_typed_by_transcript
-from recollect.transfer.remembered import files_of
-from recollect.transfer.transcripts import extract_from
+from recollect.transfer.remembered import files_from_json
+from recollect.transfer.transcripts import extract_transcript
 
 MOST: Final = 2**26  # bytes of one request
 _LOCAL_HOSTS: Final = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -187,7 +187,7 @@ class LocalAccess(Access, Asker):
             return Event({"folder": folder, "typed": typed} | fields, settings.caller.user, run)
         reads = self.app.capabilities.chat is not None and settings_in(folder, self._lifecycle_for(settings)).capture
         if isinstance(transcript, str) and reads:
-            self.app.ask_later(partial(extract_from, Path(transcript), run))
+            self.app.ask_later(partial(extract_transcript, Path(transcript), run))
         return Event(
             {"folder": folder} | fields,
             settings.caller.user,
@@ -268,7 +268,7 @@ class LocalAccess(Access, Asker):
 
     def _take_in(self, asked: Asked) -> dict[str, Any]:
         """Take in files that agents have written; answer at once."""
-        return self._filling.add(files_of(asked.body["files"]), str(asked.body["user"]), str(asked.body["team"]))
+        return self._filling.add(files_from_json(asked.body["files"]), str(asked.body["user"]), str(asked.body["team"]))
 
     def _answer_progress(self, _: Asked) -> dict[str, Any]:
         """Return the progress of the reindex."""
@@ -288,7 +288,7 @@ class LocalAccess(Access, Asker):
                 own = request_id and f"{request_id} {name} {sorted(fields.items())}"
                 try:
                     if name in ADMIN_BY_NAME:
-                        return administer(app, name, fields, operator(settings.user))
+                        return administer(app, name, fields, operator_principal(settings.user))
                     return perform(app, name, fields, settings.caller, own)
                 except Exception as error:  # noqa: BLE001 - the client must get a message for any error
                     raise to_recollect_error(error) from None
@@ -300,7 +300,7 @@ class LocalAccess(Access, Asker):
     def _lifecycle_for(self, settings: Settings) -> LifecycleSettings:
         """Return the daemon's settings for sessions, made stricter by those of a client."""
         given = settings.model_dump(include=settings.model_fields_set & set(NAMES))
-        return narrowed(self.app.lifecycle, given, settings.project)
+        return narrowed_settings(self.app.lifecycle, given, settings.project)
 
     def _app_for(self, model: str, on_secret: str) -> App:
         """Return the store with the rule for secrets of a client; raise `ModelMismatch` for another model."""

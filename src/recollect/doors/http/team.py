@@ -23,7 +23,7 @@ from starlette.types import Scope
 from recollect.app import App
 from recollect.auth.administration import HANDLERS, administer
 from recollect.auth.authenticate import INVALID, authenticate, look_again, remembered
-from recollect.auth.browsers import of_browser, sign_in
+from recollect.auth.browsers import is_browser_token, sign_in
 from recollect.auth.principal import Principal
 from recollect.auth.tokens import is_signed
 from recollect.domain.requests import Caller
@@ -38,7 +38,7 @@ from recollect.doors.http.sign_in import SignIn
 from recollect.doors.serializers import wire_bytes
 from recollect.doors.web.entry import Browser
 from recollect.errors import Forbidden, TooManyRequests, Unauthorized
-from recollect.sessions.project_settings import narrowed
+from recollect.sessions.project_settings import narrowed_settings
 from recollect.settings import Settings
 from recollect.store.sql.database import confirmed_by
 
@@ -87,7 +87,7 @@ class Member(Asker):
         """Return the work of an event. The client's settings cannot turn anything on, nor raise a limit."""
         asking = self.asking(query)
         with asking("") as (app, caller):
-            settings = narrowed(app.lifecycle, client, caller.project)
+            settings = narrowed_settings(app.lifecycle, client, caller.project)
 
         def run(name: str, **given: Any) -> Any:
             with asking(name) as (app, caller):
@@ -192,7 +192,7 @@ class TeamAccess(Access):
 
     def recognized(self, name: str) -> Browser:
         """Return a browser that this replica or another one has let in; raise `Unauthorized` for any other name."""
-        if not of_browser(self.app, name):
+        if not is_browser_token(self.app, name):
             raise Unauthorized("Invalid token: it is none of a browser.")
         return self.browsers.let_in(self._browser_of(name))
 

@@ -34,7 +34,7 @@ TOKENIZER_FILE: Final = "tokenizer.json"
 INPUTS: Final = ("input_ids", "attention_mask")
 SENTENCE: Final = "sentence_embedding"
 TOKENS: Final = "token_embeddings"
-_MOST_THREADS: Final = 4  # the machine is not ours alone
+_MAX_THREADS: Final = 4  # the machine is not ours alone
 
 
 class _Loaded(NamedTuple):
@@ -53,7 +53,7 @@ class OnnxEmbedder(EmbeddingModel[_Loaded]):
     def __init__(self, model: ModelFolder, *, threads: int | None = None) -> None:
         super().__init__()
         self._folder, self._card = model
-        self._threads = threads or min(_MOST_THREADS, os.cpu_count() or 1)
+        self._threads = threads or min(_MAX_THREADS, os.cpu_count() or 1)
 
     @property
     def card(self) -> ModelCard:
@@ -73,7 +73,7 @@ class OnnxEmbedder(EmbeddingModel[_Loaded]):
         def reading(tokenized: Tokenized) -> TokenEmbeddings:
             if kind == "document":
                 self._give_way()
-            return _read(model.session, tokenized)
+            return _embed(model.session, tokenized)
 
         tokenized = model.tokens.tokenized(texts, self._card.max_tokens, prompt)
         longest_first = sorted(range(len(texts)), key=lambda place: -len(tokenized[place].ids))
@@ -124,13 +124,15 @@ def check_file(path: Path, expected: str) -> None:
         )
 
 
-def _read(session: InferenceSession, text: Tokenized) -> TokenEmbeddings:
+def _embed(session: InferenceSession, text: Tokenized) -> TokenEmbeddings:
+    """Return the vector and the token embeddings of a tokenized text."""
     ids = np.array([text.ids], dtype=np.int64)
     vectors, states = session.run([SENTENCE, TOKENS], dict(zip(INPUTS, (ids, np.ones_like(ids)), strict=True)))
     return make_reading(vectors[0], states[0][text.places], text.spans)
 
 
 def _open_session(path: Path) -> InferenceSession:
+    """Return an ONNX session on the CPU with a single thread; raise `ModelUnusable` where the model does not load."""
     process.set_default("ORT_DISABLE_TELEMETRY", "1")  # else it reports to its makers; it looks only when it is loaded
     import onnxruntime
     from onnxruntime.capi import onnxruntime_pybind11_state as state  # type: ignore[import-untyped]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 import numpy as np
 
 from recollect.domain.search import ModelCard
-from recollect.engines.embedding.tokens import Tokenized, Tokens, plain
+from recollect.engines.embedding.tokens import Tokenized, Tokens, same_length_text
 from recollect.engines.late_interaction import make_reading
 from recollect.engines.loading import EmbeddingModel
 from recollect.engines.sentence_models import ModelSource, commit_of, open_embedding
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from recollect.engines.embedder import Matrix, TokenEmbeddings
     from recollect.engines.sentence_models import SentenceTransformer
 
-_BATCH: Final = 32
-_LEAST: Final = 1e-12
-_USUAL_LIMIT: Final = 512  # tokens; texts are chunked by it when a model names none
+_BATCH_TEXTS: Final = 32
+_MIN_NORM: Final = 1e-12
+_DEFAULT_LIMIT: Final = 512  # tokens; texts are chunked by it when a model names none
 
 
 class _Loaded(NamedTuple):
@@ -59,15 +59,15 @@ class SentenceTransformersEmbedder(EmbeddingModel[_Loaded]):
         tokenized = loaded.tokens.tokenized(texts, loaded.card.max_tokens, prompt)
         by_length = sorted(range(len(texts)), key=lambda index: len(tokenized[index].ids))
         found: dict[int, TokenEmbeddings] = {}
-        for start in range(0, len(by_length), _BATCH):
-            batch = by_length[start : start + _BATCH]
+        for start in range(0, len(by_length), _BATCH_TEXTS):
+            batch = by_length[start : start + _BATCH_TEXTS]
             if kind == "document":
                 self._give_way()
             with self._encoding:
                 features = encode(
-                    [plain(texts[index]) for index in batch],
+                    [same_length_text(texts[index]) for index in batch],
                     prompt=prompt,
-                    batch_size=_BATCH,
+                    batch_size=_BATCH_TEXTS,
                     output_value=None,
                     show_progress_bar=False,
                 )
@@ -90,12 +90,13 @@ class SentenceTransformersEmbedder(EmbeddingModel[_Loaded]):
         card = self._card or _derive_card(self._source, model)
         if self._card is not None:
             model.max_seq_length = card.max_tokens
-        return _Loaded(model, _read_tokens(self._source.name, model), card)
+        return _Loaded(model, _tokenizer_of(self._source.name, model), card)
 
 
 def _token_embeddings(features: dict[str, Any], tokenized: Tokenized) -> TokenEmbeddings:
+    """Return the unit vector and the token embeddings of a text; no tokens where the model cuts words its own way."""
     sentence = _as_array(features["sentence_embedding"])
-    vector = sentence / max(float(np.linalg.norm(sentence)), _LEAST)
+    vector = sentence / max(float(np.linalg.norm(sentence)), _MIN_NORM)
     if not {"token_embeddings", "attention_mask", "input_ids"} <= features.keys():
         return make_reading(vector, np.zeros((0, len(vector)), dtype=np.float32), ())
     real = features["attention_mask"].cpu().numpy().astype(bool)
@@ -110,6 +111,7 @@ def _as_array(tensor: Any) -> Matrix:
 
 
 def _derive_card(source: ModelSource, model: SentenceTransformer) -> ModelCard:
+    """Return the card of a model that has none: id, hash, dimensions, limit and prompts as the model states them."""
     folder = source.folder
     return ModelCard(
         # A store that moves with its models keeps its stamp: never the path.
@@ -125,10 +127,11 @@ def _derive_card(source: ModelSource, model: SentenceTransformer) -> ModelCard:
 
 
 def _token_limit(tokens: float | None) -> int:
-    return int(tokens) if tokens and math.isfinite(tokens) else _USUAL_LIMIT
+    return int(tokens) if tokens and math.isfinite(tokens) else _DEFAULT_LIMIT
 
 
 def _weights_digest(folder: Path) -> str:
+    """Return the SHA-256 of a folder's weights, of several files that of their hashes."""
     paths = sorted(path for pattern in ("*.safetensors", "*.bin") for path in folder.rglob(pattern))
     if not paths:
         raise ModelUnusable(f"The folder {folder} holds no weights (*.safetensors or *.bin).")
@@ -137,6 +140,7 @@ def _weights_digest(folder: Path) -> str:
 
 
 def _file_hash(path: Path) -> str:
+    """Return the SHA-256 of a file; raise `ModelUnusable` where it cannot be read."""
     try:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -144,7 +148,8 @@ def _file_hash(path: Path) -> str:
         raise ModelUnusable(f"The model file {path} cannot be read: {error.strerror}.") from error
 
 
-def _read_tokens(name: str, model: SentenceTransformer) -> Tokens:
+def _tokenizer_of(name: str, model: SentenceTransformer) -> Tokens:
+    """Return the tokenizer of a model; raise `ModelUnusable` where it has no fast tokenizer."""
     tokenizer = getattr(model.tokenizer, "backend_tokenizer", model.tokenizer)
     to_str = getattr(tokenizer, "to_str", None)
     if to_str is None:

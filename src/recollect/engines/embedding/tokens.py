@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from recollect.errors import ModelUnusable
-from recollect.text.separators import spaced
+from recollect.text.separators import with_spaces
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
@@ -51,7 +51,7 @@ class Tokens:
 
         There are at most `limit`, special tokens included; a cut text keeps its last special one.
         """
-        encodings = self._tokenizer.encode_batch([plain(prompt + text) for text in texts])
+        encodings = self._tokenizer.encode_batch([same_length_text(prompt + text) for text in texts])
         return [_cut_encoding(encoding, limit, len(prompt)) for encoding in encodings]
 
     def spans(self, text: str) -> list[tuple[int, int]]:
@@ -59,29 +59,30 @@ class Tokens:
 
         Several tokens of one character (Hangul, rare letters) share that character's span.
         """
-        return list(self._tokenizer.encode(plain(text), add_special_tokens=False).offsets)
+        return list(self._tokenizer.encode(same_length_text(text), add_special_tokens=False).offsets)
 
     def count(self, text: str) -> int:
         """Return how many tokens `text` has, without special tokens.
 
         A word that the model does not know counts as many as it has characters, since it stands for as much text.
         """
-        found = self._tokenizer.encode(plain(text), add_special_tokens=False)
+        found = self._tokenizer.encode(same_length_text(text), add_special_tokens=False)
         if self._unknown not in found.ids:
             return len(found.ids)
         pairs = zip(found.ids, found.offsets, strict=True)
         return sum(max(end - start, 1) if number == self._unknown else 1 for number, (start, end) in pairs)
 
 
-def plain(text: str) -> str:
+def same_length_text(text: str) -> str:
     """Replace each character that the library refuses or deletes by a single other, so that offsets stay.
 
-    A lone surrogate becomes "?". What ends a line, a page or a record becomes a space, else words would be glued.
+    A lone surrogate becomes "?". The end of a line, a page or a record becomes a space, so that no words join.
     """
-    return spaced(text).encode("utf-8", "replace").decode("utf-8")
+    return with_spaces(text).encode("utf-8", "replace").decode("utf-8")
 
 
 def _cut_encoding(encoding: Encoding, limit: int, prompt: int) -> Tokenized:
+    """Return the ids of an encoding, at most `limit`, and its own tokens without the first `prompt` characters."""
     count = len(encoding.ids)
     kept = [*range(limit - 1), count - 1] if count > limit else [*range(count)]
     special, offsets = encoding.special_tokens_mask, encoding.offsets

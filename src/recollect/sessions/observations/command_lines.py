@@ -26,7 +26,7 @@ _RUNNERS: Final = re.compile(
 
 
 def programs(command: str) -> list[tuple[str, str]]:
-    """Return the program of each part of a command line with the rest of that part, without what runs it."""
+    """Return the program of each part of a command line with the rest of that part, without wrappers such as sudo."""
     found = []
     for segment in _SEGMENTS.split(_QUOTED.sub(_without_separators, without_documents(command))):
         bare = _BEFORE_PROGRAM.sub("", segment.strip())
@@ -38,7 +38,7 @@ def programs(command: str) -> list[tuple[str, str]]:
 
 
 def without_documents(command: str) -> str:
-    """Return a command line without the documents that it writes down in itself."""
+    """Return a command line without its here-documents."""
     lines = command.split("\n")
     last = {line.rstrip(" \t"): place for place, line in enumerate(lines)}
     kept, at = [], 0
@@ -55,12 +55,12 @@ def _without_separators(quoted: re.Match[str]) -> str:
     return quoted[0] if not _SEPARATES.search(quoted[0]) else "…"
 
 
-def work(command: str) -> str:
+def first_work(command: str) -> str:
     """Return the first program of a command line with its first words: equal for commands that do the same work."""
-    return next(iter(works(command)), "")
+    return next(iter(works_of(command)), "")
 
 
-def works(command: str) -> list[str]:
+def works_of(command: str) -> list[str]:
     """Return the programs of a command line, each with its first words, without options and without mere filters."""
     found = []
     for name, rest in programs(command):

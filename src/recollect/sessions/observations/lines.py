@@ -13,9 +13,9 @@ from typing import Final
 
 from recollect.text.sentences import sentences
 
-_LONGEST: Final = 600  # characters of a line that are read
-_MOST: Final = 400  # lines of an output that are judged, from both ends
-_MOST_FAILURES: Final = 60  # lines of a failure that are judged where an agent waits for the answer
+_MAX_LINE: Final = 600  # characters of a line that are read
+_MAX_LINES: Final = 400  # lines of an output that are judged, from both ends
+_MAX_FAILURE_LINES: Final = 60  # lines of a failure that are judged where an agent waits for the answer
 
 NOISE: Final[Mapping[str, re.Pattern[str]]] = {
     "progress": re.compile(
@@ -88,10 +88,10 @@ SIGNS: Final[Mapping[str, re.Pattern[str]]] = {
 """What makes a line worth reading again."""
 
 _WORTH: Final[Mapping[str, float]] = {"failure": 1.5, "measure": 1.0, "pointer": 0.7, "remark": 0.8, "name": 0.3}
-_PROSE: Final = 0.3
-_NAMED: Final = 2.0  # taken off a line that only names or counts what failed
+_PROSE_SHARE: Final = 0.3
+_NAMING_PENALTY: Final = 2.0  # taken off a line that only names or counts what failed
 _COUNTED: Final = re.compile(r"^\W*\d+ (?:failed|errors?|passed)\b")
-_FEWEST: Final = 6
+_MIN_PROSE_WORDS: Final = 6
 _PLAIN: Final = re.compile(r"[^\W\d_][^\W\d_'’-]*[.,;:!?)]*")
 _TESTED: Final = re.compile(r"^(?:FAILED|ERROR) \S+(?:::| - )|^\s*(?:❯|×|✕) |^--- FAIL|^FAIL\b")
 _FRAME: Final = re.compile(r"^\s*(?:E\s{2,}|[│├└─*>•-]{1,80}\s+|\d{2}:\d{2}:\d{2}\S*\s+|#+\s+|\*\*)+")
@@ -108,14 +108,14 @@ class Line:
 
     @property
     def worth(self) -> float:
-        """Return a score of the line's information, from 0."""
+        """Return how informative the line is, from 0 up."""
         if self.noise:
             return 0.0
-        named = _NAMED if _TESTED.search(self.text) or _COUNTED.search(self.text) else 0.0
-        return sum(_WORTH[sign] for sign in self.signs) + _PROSE * self.prose - named
+        named = _NAMING_PENALTY if _TESTED.search(self.text) or _COUNTED.search(self.text) else 0.0
+        return sum(_WORTH[sign] for sign in self.signs) + _PROSE_SHARE * self.prose - named
 
 
-def read(text: str, *, by_sentence: bool = False) -> list[Line]:
+def read_lines(text: str, *, by_sentence: bool = False) -> list[Line]:
     """Return the non-empty lines of an output, or its sentences; of a long output the beginning and the end."""
     pieces = sentences(text) if by_sentence else text.split("\n")
     return [_judge_line(line) for line in from_both_ends(pieces)]
@@ -124,19 +124,19 @@ def read(text: str, *, by_sentence: bool = False) -> list[Line]:
 def read_failures(lines: Sequence[str]) -> list[Line]:
     """Return the lines that report a failure, and the last line; of many lines those at both ends."""
     found = [line for line in lines[:-1] if SIGNS["failure"].search(line)]
-    return [_judge_line(line) for line in (*from_both_ends(found, _MOST_FAILURES), *lines[-1:])]
+    return [_judge_line(line) for line in (*from_both_ends(found, _MAX_FAILURE_LINES), *lines[-1:])]
 
 
-def from_both_ends(pieces: Iterable[str], most: int = _MOST) -> list[str]:
-    """Return the pieces that are not empty; of many only the first and the last."""
-    lines = [line.rstrip()[:_LONGEST] for line in pieces if line.strip()]
+def from_both_ends(pieces: Iterable[str], most: int = _MAX_LINES) -> list[str]:
+    """Return the non-empty pieces; of more than `most` pieces only the first and the last."""
+    lines = [line.rstrip()[:_MAX_LINE] for line in pieces if line.strip()]
     return lines if len(lines) <= most else lines[: most // 2] + lines[-most // 2 :]
 
 
 def is_prose(text: str) -> bool:
     """Say whether a text is a sentence of a language: six words or more, most of them plain."""
     words = text.split()
-    return len(words) >= _FEWEST and sum(bool(_PLAIN.fullmatch(word)) for word in words) >= 0.7 * len(words)
+    return len(words) >= _MIN_PROSE_WORDS and sum(bool(_PLAIN.fullmatch(word)) for word in words) >= 0.7 * len(words)
 
 
 def without_frame(text: str) -> str:
@@ -145,6 +145,7 @@ def without_frame(text: str) -> str:
 
 
 def _judge_line(line: str) -> Line:
+    """Return a line with its signs, with the reason where it is noise, and whether it is prose."""
     signs = frozenset(name for name, sign in SIGNS.items() if sign.search(line))
     if not _TESTED.search(line):
         noise = next((name for name, pattern in NOISE.items() if pattern.search(line)), "")

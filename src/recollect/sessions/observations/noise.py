@@ -18,11 +18,11 @@ COMMANDED: Final = "it gives orders to a model"
 REPEATED: Final = "the same was seen before in this session"
 ECHO: Final = "it is what memory itself returned"
 _ECHO: Final = re.compile(r"<[\w-]*memor(?:y|ies)(?:[\s>-]|\Z)|^\s*\{\"memories\":", re.IGNORECASE)
-_MANY: Final = 8
-_FEW: Final = 5
-_PLACES: Final = 3  # so few paths may be an answer
+_MIN_SETTINGS: Final = 8
+_MIN_ROUTINE: Final = 5
+_MAX_ANSWER_PATHS: Final = 3  # so few paths may be an answer
 _SETTING: Final = re.compile(r"^\s*(?:- )?\"?[\w./-]+\"?:?(?:\s*[:=]\s*[^\s;]*)?$|^\s*- \S+$|^\s*[\[\]{}],?$")
-_LARGE: Final = 600  # characters of an answer in JSON
+_MIN_LARGE_JSON: Final = 600  # characters of an answer in JSON
 _SAYS: Final = re.compile(r"\w")
 _TIMES: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]?|\d\d?:\d\d(?::\d\d(?:[.,]\d+)?)?Z?|\bin \d+(?:\.\d+)? ?m?s\b")
 
@@ -67,18 +67,22 @@ _SILENT: Final = frozenset(
 )
 
 
-def noise(occurrence: Occurrence, lines: list[Line], seen: Collection[str] = ()) -> str:
-    """Return why nobody wants to find an occurrence again; empty where somebody may. `seen` are digests of outputs."""
+def noise_reason(occurrence: Occurrence, lines: list[Line], seen: Collection[str] = ()) -> str:
+    """Return the reason why an occurrence is of no interest later; '' where it may be.
+
+    `seen` are digests of earlier outputs.
+    """
     return next((reason for check in _CHECKS if (reason := check(occurrence, lines, seen))), "")
 
 
-def digest(text: str) -> str:
-    """Return a digest by which an output is known again, whatever times of day and durations stand in it."""
+def output_digest(text: str) -> str:
+    """Return a digest that is equal for outputs that differ only in times of day and durations."""
     plain = _TIMES.sub("", text)
     return hashlib.sha256(" ".join(plain.split()).encode()).hexdigest()[:16]
 
 
 def _echo_reason(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+    """Return the reason where the text is what memory itself returned, else ''."""
     return (
         ECHO
         if occurrence.origin is Origin.MEMORY
@@ -96,16 +100,18 @@ def _order_reason(occurrence: Occurrence, _lines: list[Line], _seen: Collection[
 
 
 def _emptiness_reason(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
+    """Return the reason where no line says anything, else ''."""
     if occurrence.origin is Origin.EDIT or any(_SAYS.search(line.text) for line in lines):
         return ""
     return "it says nothing"
 
 
 def _repetition_reason(occurrence: Occurrence, _lines: list[Line], seen: Collection[str]) -> str:
-    return REPEATED if occurrence.origin is not Origin.EDIT and digest(occurrence.text) in seen else ""
+    return REPEATED if occurrence.origin is not Origin.EDIT and output_digest(occurrence.text) in seen else ""
 
 
 def _unreadable_reason(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
+    """Return the reason where the text is binary or minified code, else ''."""
     if occurrence.origin is Origin.EDIT:
         return ""
     dumped = sum(
@@ -123,18 +129,19 @@ def _is_minified(line: str) -> bool:
     return len(line) > 300 and line.count(" ") < len(line) / 12 and sum(map(line.count, "(){};=,")) > len(line) / 14
 
 
-def _large_json(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+def _json_reason(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+    """Return the reason where the text is a large answer in JSON, else ''."""
     begins = occurrence.text.lstrip()[:2].strip()
     is_json = begins[:1] in ("{", "[") and occurrence.text.count('":') >= 8
-    return "it is a large answer in JSON" if is_json and len(occurrence.text) > _LARGE else ""
+    return "it is a large answer in JSON" if is_json and len(occurrence.text) > _MIN_LARGE_JSON else ""
 
 
 def _search_reason(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
     return "it is a search of the code" if occurrence.origin is Origin.SEARCH else ""
 
 
-def _by_command(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
-    """Return the reason why a command line is of no interest afterwards; empty where some part of it is."""
+def _command_reason(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
+    """Return the reason where every part of a command line is of no interest later, else ''."""
     if occurrence.origin is not Origin.COMMAND or not occurrence.command:
         return ""
     if _HELP.search(occurrence.command):
@@ -143,15 +150,15 @@ def _by_command(occurrence: Occurrence, lines: list[Line], _seen: Collection[str
         return "it is an installation"
     if {name for name, _ in programs(occurrence.command)} <= _SHOWS and not _has_failed(occurrence, lines):
         return "it is a file as it stands"
-    kinds = [_kind(name, rest) for name, rest in programs(occurrence.command)]
+    kinds = [_program_reason(name, rest) for name, rest in programs(occurrence.command)]
     known = [kind for kind in kinds if kind]
     if not known or None in kinds or (known[0] == "a listing" and _has_failed(occurrence, lines)):
         return ""
     return f"it is {known[0]}"
 
 
-def _kind(name: str, rest: str) -> str | None:
-    """Return why a program is of no interest; empty for a program without output of its own, None for any other."""
+def _program_reason(name: str, rest: str) -> str | None:
+    """Return why the output of a program is of no interest; '' for a program without output, None for any other."""
     if rest in ("--version", "-V", "version"):
         return ""
     if _CHECKS_STYLE.search(rest):
@@ -171,9 +178,10 @@ def _has_failed(occurrence: Occurrence, lines: list[Line]) -> bool:
     return occurrence.failed or any(not line.noise and "failure" in line.signs for line in lines)
 
 
-def _of_one_shape(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
+def _routine_reason(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
+    """Return the reason where the lines differ in hardly more than numbers, as in a log of routine, else ''."""
     bare = [line for line in lines if not line.noise]
-    if occurrence.origin is not Origin.COMMAND or len(bare) < _FEW:
+    if occurrence.origin is not Origin.COMMAND or len(bare) < _MIN_ROUTINE:
         return ""
     shapes = {re.sub(r"\d+", "0", line.text) for line in bare}
     telling = any("failure" in line.signs for line in bare)
@@ -181,8 +189,13 @@ def _of_one_shape(occurrence: Occurrence, lines: list[Line], _seen: Collection[s
 
 
 def _settings_reason(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
+    """Return the reason where most lines are names with values, else ''."""
     bare = [line for line in lines if not line.noise]
-    if occurrence.origin is not Origin.COMMAND or len(bare) < _MANY or any("remark" in line.signs for line in bare):
+    if (
+        occurrence.origin is not Origin.COMMAND
+        or len(bare) < _MIN_SETTINGS
+        or any("remark" in line.signs for line in bare)
+    ):
         return ""
     return "it is settings as they stand" if settings_share(bare) >= 0.8 else ""
 
@@ -192,24 +205,27 @@ def settings_share(lines: list[Line]) -> float:
     return sum(bool(_SETTING.search(line.text)) for line in lines) / len(lines) if lines else 0.0
 
 
-def _only_noise(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
+def _noise_lines_reason(occurrence: Occurrence, lines: list[Line], _seen: Collection[str]) -> str:
+    """Return the reason where every line is noise or says nothing, else ''."""
     if occurrence.origin in (Origin.EDIT, Origin.PROMPT, Origin.FILE, Origin.REPORT) or not lines:
         return ""
     if all(line.noise or not _SAYS.search(line.text) for line in lines):
         kinds = Counter(line.noise for line in lines if line.noise)
-        if set(kinds) == {"a listing"} and len(lines) <= _PLACES:
+        if set(kinds) == {"a listing"} and len(lines) <= _MAX_ANSWER_PATHS:
             return ""
         return f"it is {kinds.most_common(1)[0][0]}" if kinds else "it says nothing"
     return ""
 
 
-def _read(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+def _file_reason(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+    """Return the reason where a file was read that explains nothing, else ''."""
     if occurrence.origin is not Origin.FILE:
         return ""
     return "" if explanations(occurrence.text, occurrence.path) else "it is a file as it stands"
 
 
 def _deletion_reason(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+    """Return the reason where an edit only takes text out, else ''."""
     if occurrence.origin is not Origin.EDIT:
         return ""
     return "" if occurrence.written.strip() else "it only takes text out"
@@ -221,13 +237,13 @@ _CHECKS: Final[tuple[Callable[[Occurrence, list[Line], Collection[str]], str], .
     _emptiness_reason,
     _repetition_reason,
     _unreadable_reason,
-    _large_json,
+    _json_reason,
     _search_reason,
-    _by_command,
-    _read,
+    _command_reason,
+    _file_reason,
     _deletion_reason,
     _settings_reason,
-    _of_one_shape,
-    _only_noise,
+    _routine_reason,
+    _noise_lines_reason,
     _order_reason,
 )

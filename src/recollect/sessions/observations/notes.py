@@ -14,25 +14,25 @@ from typing import Final
 
 from recollect.domain.enums import Concept, FactType
 from recollect.domain.enums import ObservationType as Kind
-from recollect.prompt.orders import CERTAIN, orders
-from recollect.sessions.observations.command_lines import without_documents, works
+from recollect.prompt.orders import CERTAIN, is_order
+from recollect.sessions.observations.command_lines import without_documents, works_of
 from recollect.sessions.observations.kinds import TRUST, concepts_of, kind_of_edit
-from recollect.sessions.observations.lines import Line, read, without_frame
-from recollect.sessions.observations.noise import noise
+from recollect.sessions.observations.lines import Line, read_lines, without_frame
+from recollect.sessions.observations.noise import noise_reason
 from recollect.sessions.observations.occurrence import Occurrence, Origin
 from recollect.sessions.observations.statements import explanations, own_words, statements, states_rule
-from recollect.sessions.observations.trail import LONGEST_LINE, Trail, failure_line, proves, relative, trail_after
+from recollect.sessions.observations.trail import LONGEST_LINE, Trail, failure_line, proves, relative_path, trail_after
 from recollect.text.layers import shortened
 
 NOTHING: Final = "it says nothing that lasts"
 LONGEST: Final = 400
 """Characters of a note."""
 
-_TITLE: Final = 120
-_EVIDENCE: Final = 300
-_LINES: Final = 4  # of an output that a note quotes
-_SENTENCES: Final = 60  # of a prompt that are looked at
-_TAGS: Final = 5
+_MAX_TITLE: Final = 120
+_MAX_EVIDENCE: Final = 300
+_MAX_LINES: Final = 4  # of an output that a note quotes
+_MAX_SENTENCES: Final = 60  # of a prompt that are looked at
+_MAX_TAGS: Final = 5
 _CHANGES_FOLDER: Final = re.compile(r"^cd \S+ && ")
 _INTERPRETER: Final = re.compile(r"^(?:python[\d.]*|node|bash|sh|ruby|perl|deno|bun|ssh)$")
 _PREFERS: Final = re.compile(r"\b(?:prefer|bevorzug|préfèr|prefier)\w*", re.IGNORECASE)
@@ -71,29 +71,30 @@ class Observed:
 def observe(occurrence: Occurrence, trail: Trail, seen: Collection[str] = (), folder: str = "") -> Observed:
     """Return the notes on an occurrence and the new trail; `seen` are digests of earlier outputs."""
     if occurrence.origin is Origin.PROMPT:
-        notes = _of_prompt(occurrence)
+        notes = _notes_of_prompt(occurrence)
         return Observed(trail, notes) if notes else Observed(trail, noise=NOTHING)
-    lines = read(occurrence.text, by_sentence=occurrence.origin in (Origin.REPORT, Origin.WEB))
+    lines = read_lines(occurrence.text, by_sentence=occurrence.origin in (Origin.REPORT, Origin.WEB))
     after, proof = trail_after(trail, occurrence, lines, folder), proves(occurrence, lines, trail)
-    if not proof and (reason := noise(occurrence, lines, seen)):
+    if not proof and (reason := noise_reason(occurrence, lines, seen)):
         return Observed(after, noise=reason)
     match occurrence.origin:
         case Origin.EDIT:
-            note = _of_edit(occurrence, folder)
+            note = _note_of_edit(occurrence, folder)
         case Origin.REPORT | Origin.WEB:
-            note = _of_report(occurrence, lines)
+            note = _note_of_report(occurrence, lines)
         case _:
-            note = _of_output(occurrence, lines, trail, folder, proof=proof)
+            note = _note_of_output(occurrence, lines, trail, folder, proof=proof)
     return Observed(after, (note,)) if note.content else Observed(after, noise=NOTHING)
 
 
-def _of_prompt(occurrence: Occurrence) -> tuple[Note, ...]:
-    """Return the sentences of a prompt, without what a person pasted that gives orders to a model."""
-    found = statements(own_words(occurrence.text))[:_SENTENCES]
-    return tuple(_of_sentence(occurrence, text) for text in found if not orders(text, CERTAIN))
+def _notes_of_prompt(occurrence: Occurrence) -> tuple[Note, ...]:
+    """Return the sentences of a prompt, without pasted text that gives orders to a model."""
+    found = statements(own_words(occurrence.text))[:_MAX_SENTENCES]
+    return tuple(_note_of_sentence(occurrence, text) for text in found if not is_order(text, CERTAIN))
 
 
-def _of_sentence(occurrence: Occurrence, text: str) -> Note:
+def _note_of_sentence(occurrence: Occurrence, text: str) -> Note:
+    """Return the note of a person's sentence: a decision or a preference where it states a rule."""
     rule = states_rule(text)
     kind = Kind.DECISION if rule else None
     preference = FactType.PREFERENCE if _PREFERS.search(text) else FactType.DECISION
@@ -107,9 +108,9 @@ def _of_sentence(occurrence: Occurrence, text: str) -> Note:
     )
 
 
-def _of_edit(occurrence: Occurrence, folder: str) -> Note:
-    """Return the path, then the first comment that an edit adds, else the longest line that it adds."""
-    path, kind = relative(occurrence.path, folder), kind_of_edit(occurrence)
+def _note_of_edit(occurrence: Occurrence, folder: str) -> Note:
+    """Return the note of an edit: the path, then the first comment that the edit adds, else its longest new line."""
+    path, kind = relative_path(occurrence.path, folder), kind_of_edit(occurrence)
     old, before = (
         set(explanations(occurrence.removed, occurrence.path)),
         {line.strip() for line in occurrence.removed.split("\n")},
@@ -125,12 +126,12 @@ def _of_edit(occurrence: Occurrence, folder: str) -> Note:
         evidence=f"Edit of {path}",
         concepts=concepts_of(occurrence, kind, text, failed=False),
         trust=TRUST[Origin.EDIT],
-        files_modified=tuple(relative(each, folder) for each in occurrence.patched) or ((path,) if path else ()),
+        files_modified=tuple(relative_path(each, folder) for each in occurrence.patched) or ((path,) if path else ()),
     )
 
 
-def _of_report(occurrence: Occurrence, lines: Sequence[Line]) -> Note:
-    """Return the beginning of a report or a page, after what was asked for."""
+def _note_of_report(occurrence: Occurrence, lines: Sequence[Line]) -> Note:
+    """Return the note of a report or a page: the request, then the beginning of the text."""
     about = str(
         occurrence.input.get("description") or occurrence.input.get("query") or occurrence.input.get("url") or ""
     ).strip()
@@ -148,14 +149,14 @@ def _of_report(occurrence: Occurrence, lines: Sequence[Line]) -> Note:
     )
 
 
-def _of_output(occurrence: Occurrence, lines: Sequence[Line], trail: Trail, folder: str, *, proof: bool) -> Note:
-    """Return the command and its most informative lines; for a fixed failure, the failure and the changed files."""
+def _note_of_output(occurrence: Occurrence, lines: Sequence[Line], trail: Trail, folder: str, *, proof: bool) -> Note:
+    """Return the note of a command: its most informative lines; for a fixed failure, the failure and the edits."""
     command = " ".join(_CHANGES_FOLDER.sub("", without_documents(occurrence.command)).split())
-    path = relative(occurrence.path, folder)
+    path = relative_path(occurrence.path, folder)
     about = occurrence.description.rstrip(" .:") or (
         f"`{shortened(command, 80)}`" if command else path or occurrence.tool
     )
-    text = "; ".join(_telling(lines))
+    text = "; ".join(_most_informative(lines))
     if proof and trail.failure:
         text = f"{trail.failure[1]}: passes after a change of {', '.join(trail.edits)}"
     content = shortened(_with_relative_paths(folder, f"{about}: {text}" if text else ""), LONGEST)
@@ -164,31 +165,31 @@ def _of_output(occurrence: Occurrence, lines: Sequence[Line], trail: Trail, fold
         content=content,
         title=_title_of(content),
         kind=kind,
-        evidence=shortened(f"`{command}`", _EVIDENCE) if command else "",
+        evidence=shortened(f"`{command}`", _MAX_EVIDENCE) if command else "",
         concepts=concepts_of(occurrence, kind, text, failed=bool(failure_line(occurrence, lines))),
         trust=TRUST.get(occurrence.origin, TRUST[Origin.OTHER]),
         files_read=(path,) if path else (),
         files_modified=trail.edits if proof else (),
-        tags=_tags(occurrence),
+        tags=_program_tags(occurrence),
         proof=proof,
     )
 
 
-def _telling(lines: Sequence[Line]) -> list[str]:
+def _most_informative(lines: Sequence[Line]) -> list[str]:
     """Return the few most informative lines, in their order."""
     useful = [line for line in lines if not line.noise] or list(lines)
-    best = sorted(range(len(useful)), key=lambda place: (-useful[place].worth, place))[:_LINES]
+    best = sorted(range(len(useful)), key=lambda place: (-useful[place].worth, place))[:_MAX_LINES]
     return list(dict.fromkeys(shortened(without_frame(useful[place].text), LONGEST_LINE) for place in sorted(best)))
 
 
-def _tags(occurrence: Occurrence) -> tuple[str, ...]:
-    """Return the programs that ran, by which a memory of a command is found again; of an interpreter its script."""
+def _program_tags(occurrence: Occurrence) -> tuple[str, ...]:
+    """Return the names of the programs that ran, as tags; for an interpreter the name of its script."""
     names = []
-    for ran in works(occurrence.command):
+    for ran in works_of(occurrence.command):
         name, _, rest = ran.partition(" ")
         names.append(rest.partition(" ")[0].rpartition("/")[2].partition(".")[0] if _INTERPRETER.match(name) else name)
     found = (name.lower() for name in names)
-    return tuple(dict.fromkeys(name for name in found if re.fullmatch(r"[a-z][\w.+-]{1,29}", name)))[:_TAGS]
+    return tuple(dict.fromkeys(name for name in found if re.fullmatch(r"[a-z][\w.+-]{1,29}", name)))[:_MAX_TAGS]
 
 
 def _with_relative_paths(folder: str, text: str) -> str:
@@ -196,4 +197,4 @@ def _with_relative_paths(folder: str, text: str) -> str:
 
 
 def _title_of(text: str) -> str:
-    return shortened(" ".join(text.split()), _TITLE).rstrip(" .:;,")
+    return shortened(" ".join(text.split()), _MAX_TITLE).rstrip(" .:;,")

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from recollect.prompt.neutral import visible
+from recollect.prompt.neutral import without_invisible
 from recollect.sessions.observations.command_lines import programs, without_documents
-from recollect.text.prompts import is_typed, reported
-from recollect.text.separators import gap
+from recollect.text.prompts import is_typed, report_text
+from recollect.text.separators import gap_for
 
-_PROMPT: Final = 20_000  # characters of a prompt, or of an edit, that are read
-_END: Final = 40_000  # characters that are read of either end of an output
-_COMMAND: Final = 4_000
-_DESCRIPTION: Final = 300
+_MAX_PROMPT: Final = 20_000  # characters of a prompt, or of an edit, that are read
+_MAX_OUTPUT_END: Final = 40_000  # characters that are read of either end of an output
+_MAX_COMMAND: Final = 4_000
+_MAX_DESCRIPTION: Final = 300
 ASSISTANT: Final = "Assistant"
 """The tool that stands for the assistant's last text of a turn."""
 _OWN: Final = re.compile(r"recollect|(?:^|_)memor(?:y|ies)", re.IGNORECASE)
@@ -93,12 +93,12 @@ class Occurrence:
         command = self.input.get("command") or self.input.get("cmd") or ""
         if isinstance(command, list):  # such as ["bash", "-lc", "make test"]
             command = " ".join(map(str, command[2:] if _SHELL.match(" ".join(map(str, command[:2]))) else command))
-        return _GAPS.sub(" ", _SHELL.sub("", str(command)[:_COMMAND], count=1))
+        return _GAPS.sub(" ", _SHELL.sub("", str(command)[:_MAX_COMMAND], count=1))
 
     @property
     def description(self) -> str:
         """Return the agent's own description of the call."""
-        return str(self.input.get("description") or "").strip()[:_DESCRIPTION]
+        return str(self.input.get("description") or "").strip()[:_MAX_DESCRIPTION]
 
     @property
     def path(self) -> str:
@@ -108,71 +108,76 @@ class Occurrence:
                 return path
         if self.origin is Origin.EDIT:
             return next(iter(self.patched), "")
-        return _file_read(self.command) if self.origin is Origin.FILE else ""
+        return _file_shown_by(self.command) if self.origin is Origin.FILE else ""
 
     @property
     def patched(self) -> tuple[str, ...]:
         """Return the files that a patch adds or changes."""
-        return tuple(dict.fromkeys(_PATCHED.findall(_patch(self.input))))
+        return tuple(dict.fromkeys(_PATCHED.findall(_patch_in(self.input))))
 
     @property
     def written(self) -> str:
         """Return the text that an edit put into its file."""
-        if patch := _patch(self.input):
-            return _marked("+", patch)
+        if patch := _patch_in(self.input):
+            return _patch_lines("+", patch)
         for name in ("new_string", "content", "file_text", "new_str", "new_source", "patch", "input"):
             if isinstance(text := self.input.get(name), str):
-                return text[:_PROMPT]
+                return text[:_MAX_PROMPT]
         edits = self.input.get("edits")
         if isinstance(edits, list):
-            return "\n".join(str(edit.get("new_string", "")) for edit in edits if isinstance(edit, Mapping))[:_PROMPT]
+            return "\n".join(str(edit.get("new_string", "")) for edit in edits if isinstance(edit, Mapping))[
+                :_MAX_PROMPT
+            ]
         return ""
 
     @property
     def removed(self) -> str:
         """Return the text that an edit took out of its file."""
-        if patch := _patch(self.input):
-            return _marked("-", patch)
-        return str(self.input.get("old_string") or self.input.get("old_str") or "")[:_PROMPT]
+        if patch := _patch_in(self.input):
+            return _patch_lines("-", patch)
+        return str(self.input.get("old_string") or self.input.get("old_str") or "")[:_MAX_PROMPT]
 
 
-def prompted(prompt: str, *, typed: bool | None = None) -> Occurrence:
+def prompt_occurrence(prompt: str, *, typed: bool | None = None) -> Occurrence:
     """Return a prompt as an occurrence: a report, unless a person typed it.
 
-    `typed` is what the agent's transcript says of it, None where that says nothing.
+    `typed` is the finding from the agent's transcript, None where it shows nothing.
     """
     if is_typed(prompt) and typed is not False:
-        return Occurrence(Origin.PROMPT, _plain_output(prompt[:_PROMPT]))
-    return Occurrence(Origin.REPORT, _plain_output(reported(prompt)[:_PROMPT]))
+        return Occurrence(Origin.PROMPT, _plain_output(prompt[:_MAX_PROMPT]))
+    return Occurrence(Origin.REPORT, _plain_output(report_text(prompt)[:_MAX_PROMPT]))
 
 
-def used(tool: str, arguments: Mapping[str, Any], output: str, *, failed: bool = False) -> Occurrence:
+def tool_occurrence(tool: str, arguments: Mapping[str, Any], output: str, *, failed: bool = False) -> Occurrence:
     """Return the use of a tool as an occurrence; the tools `Assistant` and `Task` are reports."""
     origin = _origin_of_tool(tool, arguments)
-    text = _plain_output(output if len(output) <= 2 * _END else f"{output[:_END]}\n{output[-_END:]}")
+    text = _plain_output(
+        output if len(output) <= 2 * _MAX_OUTPUT_END else f"{output[:_MAX_OUTPUT_END]}\n{output[-_MAX_OUTPUT_END:]}"
+    )
     if origin is Origin.FILE:
         text = _NUMBERED.sub("", text)
     return Occurrence(origin, text, tool, arguments, failed)
 
 
 def _origin_of_tool(tool: str, arguments: Mapping[str, Any]) -> Origin:
+    """Return where the text of a tool's use comes from, by the tool's name and for a command by its programs."""
     if _OWN.search(tool):
         return Origin.MEMORY
     bare = tool.rpartition("__")[2].rpartition(".")[2].replace("_", "").replace("-", "").lower()
     origin = _ORIGINS.get(bare, Origin.OTHER)
     if origin is Origin.COMMAND:
-        if _patch(arguments):
+        if _patch_in(arguments):
             return Origin.EDIT
         command = Occurrence(origin, "", tool, arguments).command
         if _RECALLS.search(without_documents(command)):
             return Origin.MEMORY
-        if _file_read(command):
+        if _file_shown_by(command):
             return Origin.FILE
     return origin
 
 
-def _file_read(command: str) -> str:
-    """Return the file of a command that only shows a single file."""
+def _file_shown_by(command: str) -> str:
+    """Return the file of a command that only shows a single file; '' for any other command."""
     steps = [program for program in programs(command) if program[0] not in ("cd", "echo", "true")]
     if len(steps) != 1 or steps[0][0] not in _READERS or (steps[0][0] == "sed" and "-n" not in steps[0][1]):
         return ""
@@ -184,24 +189,24 @@ def _file_read(command: str) -> str:
     return files[0] if len(files) == 1 else ""
 
 
-def _patch(arguments: Mapping[str, Any]) -> str:
-    """Return the patch in the input of a tool or in its command, empty where there is none."""
+def _patch_in(arguments: Mapping[str, Any]) -> str:
+    """Return the patch in the input of a tool or in its command, '' where there is none."""
     for name in ("command", "cmd", "input", "patch"):
         value = arguments.get(name)
         text = " ".join(map(str, value)) if isinstance(value, list) else value
         if isinstance(text, str) and _PATCH in text:
-            return text.partition(_PATCH)[2][:_PROMPT]
+            return text.partition(_PATCH)[2][:_MAX_PROMPT]
     return ""
 
 
-def _marked(sign: str, patch: str) -> str:
-    """Return the lines of a patch that begin with a sign, without it."""
+def _patch_lines(sign: str, patch: str) -> str:
+    """Return the lines of a patch that begin with a sign, without the sign."""
     return "\n".join(line[1:] for line in patch.split("\n") if line.startswith(sign))
 
 
 def _plain_output(text: str) -> str:
-    plain = _ESCAPES.sub("", _MOVES.sub(gap, text.replace("\r\n", "\n")))
-    return visible(_OVERWRITTEN.sub("", plain))
+    plain = _ESCAPES.sub("", _MOVES.sub(gap_for, text.replace("\r\n", "\n")))
+    return without_invisible(_OVERWRITTEN.sub("", plain))
 
 
 def shown_input(arguments: Mapping[str, Any]) -> str:

@@ -17,8 +17,8 @@ _LISTED: Final = "-*•> "
 _MARK: Final = re.compile(r"^\s*@?(?:#+!?|//+!?|--|/?\*+/?|<!--|;)(?P<said>.*)$")
 _BEHIND: Final = re.compile(r"(?<=\s)(?:#|//)\s")  # code
 _DOCUMENTS: Final = (".md", ".rst", ".txt", ".adoc", ".mdx", ".tex")
-_MARKS: Final = 4  # of a comment that are looked at in one line
-_CODE: Final = 120
+_MAX_MARKS: Final = 4  # of a comment that are looked at in one line
+_MAX_CODE: Final = 120
 _NO_PROSE: Final = re.compile(r"^#{1,6} |^\||^```")  # headings, tables and fences
 _RULE: Final = re.compile(
     r"\b(?:always|never|from now on|must|mustn't|no longer|prefer|prefers|preferred|by convention|may only|may not|"
@@ -59,17 +59,20 @@ def explanations(text: str, path: str) -> list[str]:
     Of a document these are its paragraphs.
     """
     return (
-        [paragraph for paragraph in _paragraphs(text) if is_prose(paragraph)] if is_document(path) else _comments(text)
+        [paragraph for paragraph in _paragraphs_of(text) if is_prose(paragraph)]
+        if is_document(path)
+        else _comments_of(text)
     )
 
 
-def _paragraphs(text: str) -> list[str]:
+def _paragraphs_of(text: str) -> list[str]:
+    """Return the paragraphs of prose in a document, each on a single line."""
     lines = (line.strip() for line in text.split("\n"))
     groups = groupby(lines, key=lambda line: bool(line) and not _NO_PROSE.match(line))
     return [" ".join(group) for is_text, group in groups if is_text]
 
 
-def _comments(text: str) -> list[str]:
+def _comments_of(text: str) -> list[str]:
     """Return the blocks of comment lines, with the code after them, and the comments at a line's end."""
     found: list[str] = []
     block: list[str] = []
@@ -79,15 +82,15 @@ def _comments(text: str) -> list[str]:
             continue
         comment = " ".join(filter(None, block))
         if is_prose(comment):
-            found.append(f"{comment} (`{line.strip()}`)" if line.strip() and len(line) < _CODE else comment)
+            found.append(f"{comment} (`{line.strip()}`)" if line.strip() and len(line) < _MAX_CODE else comment)
         block = []
-        found += islice(_behind_code(line), 1)
+        found += islice(_comments_after_code(line), 1)
     return found
 
 
-def _behind_code(line: str) -> Iterator[str]:
-    """Yield the comment of a line of code: the text behind its last comment mark, then behind earlier marks."""
-    for mark in reversed(list(_BEHIND.finditer(line))[-_MARKS:]):
+def _comments_after_code(line: str) -> Iterator[str]:
+    """Yield the comment of a line of code: the text after its last comment mark, then after earlier marks."""
+    for mark in reversed(list(_BEHIND.finditer(line))[-_MAX_MARKS:]):
         code, comment = line[: mark.start()].strip(), line[mark.end() :].strip()
         if code and is_prose(comment):
             yield f"{comment} (`{code}`)"

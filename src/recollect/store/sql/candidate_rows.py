@@ -24,7 +24,7 @@ from sqlalchemy import (
 )
 
 from recollect.domain.enums import ObservationType
-from recollect.domain.origin import APPROVED, Authority, authority, before_stamps
+from recollect.domain.origin import APPROVED, Authority, authority, speaker_before_stamps
 from recollect.domain.search import RankingRow, View
 from recollect.store.sql.expressions import Listed, any_of
 from recollect.store.sql.mapping import IDS
@@ -172,7 +172,7 @@ class CandidateRows(Mapping[int, RankingRow]):
 
 @lru_cache(maxsize=256)
 def _authority_of(said_by: str | None, source: str, trust: float | None) -> Authority:
-    speaker = _enum_member("said_by", said_by) or before_stamps(_enum_member("source", source), trust or 0.0)
+    speaker = _enum_member("said_by", said_by) or speaker_before_stamps(_enum_member("source", source), trust or 0.0)
     return authority(speaker)
 
 

@@ -24,7 +24,7 @@ from sqlalchemy import (
 
 from recollect.domain.enums import ObservationType, Sensitivity, Source
 from recollect.domain.lifecycle import CAPTURED
-from recollect.domain.origin import APPROVED, Authority, SaidBy, authority, before_stamps
+from recollect.domain.origin import APPROVED, Authority, SaidBy, authority, speaker_before_stamps
 from recollect.store.entries import AgingMemory, Mark
 from recollect.store.sql import store_metadata
 from recollect.store.sql.database import Database
@@ -125,7 +125,7 @@ class ConsolidationWriting:
         old = own.execute(found.where(mine)).first()
         if old is None or old.review is not None:
             return
-        said_by = SaidBy(old.said_by) if old.said_by else before_stamps(Source(old.source), old.trust)
+        said_by = SaidBy(old.said_by) if old.said_by else speaker_before_stamps(Source(old.source), old.trust)
         if authority(said_by) is not Authority.OUTSIDE:
             own.execute(update(memory).where(mine).values(review=APPROVED))
             own.journal("review", (memory_id, old[-1], {"review": APPROVED}))

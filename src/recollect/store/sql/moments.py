@@ -9,7 +9,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Text, bindparam, delete, func, or_, select
 
 from recollect.domain.enums import RULES
-from recollect.domain.moments import Kind, Led, read
+from recollect.domain.moments import Kind, Led, parse_moment
 from recollect.domain.origin import TOLD
 from recollect.domain.search import View
 from recollect.store.entries import Entry
@@ -85,6 +85,6 @@ def replace(connection: Connection, memory_id: int, rows: Iterable[dict[str, Any
 
 
 def _moment_row(memory_id: int, position: int, text: str) -> dict[str, Any]:
-    found = read(text)
+    found = parse_moment(text)
     lead, second = found.leads
     return {"memory_id": memory_id, "position": position, "kind": str(found.kind), "lead": lead, "second": second}
