@@ -442,7 +442,7 @@ def test_the_old_store_is_put_back_when_anything_fails(
     else:
         flushed: list[Path] = []
         monkeypatch.setattr(
-            kept_files, "flush", lambda path: refuse(path) if path == filled.folder else flushed.append(path)
+            kept_files, "flush_to_disk", lambda path: refuse(path) if path == filled.folder else flushed.append(path)
         )
     with pytest.raises(StoreUnusable, match="No space left"):
         restore(filled.folder / "memory.db", saved, force=True)
