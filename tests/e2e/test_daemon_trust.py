@@ -137,6 +137,6 @@ def test_a_newer_daemon(shared: Place) -> None:
 def test_a_port_of_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     """A loopback listener can be had on a free port, and where no Unix socket can be none is made."""
     monkeypatch.setattr(main, "_LONGEST_SOCKET", 3)
-    [listener] = main._listeners(Path("/nowhere"), None)
+    [listener] = main._open_listeners(Path("/nowhere"), None)
     with listener:
         assert listener.getsockname()[0] == "127.0.0.1"

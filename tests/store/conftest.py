@@ -85,7 +85,7 @@ class Parts:
 
     def in_chroma(self, namespace: str = NAMESPACE) -> dict[str, list[float]]:
         """Return the vectors that Chroma holds of a namespace."""
-        found = self.index._collection(namespace).get(include=["embeddings"])
+        found = self.index._get_collection(namespace).get(include=["embeddings"])
         return {one: vector.tolist() for one, vector in zip(found["ids"], found["embeddings"], strict=True)}
 
     def checks(self) -> dict[str, Check]:

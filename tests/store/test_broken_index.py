@@ -258,7 +258,7 @@ def test_no_namespace_is_lost_when_the_folder_is_begun_anew(parts: Any, monkeypa
 def test_a_failing_query_is_answered_by_sql(parts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """An index that fails in the middle of a query is rebuilding, SQL answers, and the next sync mends it."""
     first = fill(parts)
-    collection = parts.index._collection(NAMESPACES[0])
+    collection = parts.index._get_collection(NAMESPACES[0])
 
     class Panic(BaseException):
         """What a Rust panic looks like from Python."""
