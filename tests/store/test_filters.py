@@ -288,7 +288,7 @@ def test_what_one_may_not_see_costs_nothing_either(crowd: Crowd) -> None:
 
 
 @hypothesis_settings(
-    max_examples=80, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=30, deadline=None, database=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(wanted=filters, seed=st.integers(0, 2**32 - 1), limit=st.integers(1, 40))
 def test_nearest_is_brute_force_over_what_passes(crowd: Crowd, wanted: dict[str, Any], seed: int, limit: int) -> None:
