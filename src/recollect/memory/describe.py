@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from recollect.app import App
-from recollect.domain.enums import ObservationType, Sensitivity, Source
+from recollect.domain.enums import ObservationType, OnSecret, Sensitivity, Source
 from recollect.domain.fields import MAX_CONTENT, fold_part
 from recollect.domain.origin import Origin, SaidBy, least_trusted
 from recollect.domain.requests import Caller, Draft, StoreFact
@@ -193,12 +193,14 @@ def _write_whole(
     if content == whole.content or len(content) > MAX_CONTENT:
         return
     fields = draft_of(whole).model_dump(exclude_unset=True, exclude={"abstract", "overview"})
-    cleared = _clear_draft(fields | {"content": content} | abstract)
-    if cleared is not None:
-        one = prepare_draft(app, cleared, whole, made)
-        entry = entry_for(app, one, whole, caller.user)
-        kept = tuple(dict.fromkeys((*entry.entities, *whole.entities)))
-        transaction.memories.update(whole, replace(entry, entities=kept), "update", revive=False, keep=False)
+    try:
+        draft = Draft(**fields | {"content": content} | abstract)
+        one = prepare_draft(app, draft, whole, made, on_secret=OnSecret.BLOCK)
+    except (InvalidInput, SecretFound):
+        return
+    entry = entry_for(app, one, whole, caller.user)
+    kept = tuple(dict.fromkeys((*entry.entities, *whole.entities)))
+    transaction.memories.update(whole, replace(entry, entities=kept), "update", revive=False, keep=False)
 
 
 def _write_description(

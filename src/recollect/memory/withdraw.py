@@ -20,7 +20,6 @@ from recollect.domain.requests import Caller, Draft, MemoryFields
 from recollect.domain.results import Fact, Memory
 from recollect.domain.review import UndoWithdrawal, Withdraw, Withdrawn
 from recollect.errors import NotFound
-from recollect.gate import clear
 from recollect.memory import merges
 from recollect.memory.condense import (
     IN_SHORT,
@@ -144,7 +143,7 @@ class _Work:
         if kept is not None:
             self.writing.withdrawals.put_away(kept)
         self.undo["copies"].append([whole.id, copy])
-        one = prepare_draft(self.app, clear(draft, OnSecret.REDACT), whole, self.made)
+        one = prepare_draft(self.app, draft, whole, self.made, on_secret=OnSecret.REDACT)
         if expired(whole, self.app.clock()) or whole.merged_into is not None:
             one = PreparedDraft(one.cleared, one.content_hash, ())
         entry = entry_for(self.app, one, whole, self.caller.user)
@@ -385,7 +384,7 @@ def _undo_in_namespace(
         whole, copy = writing.lookup.by_id(whole_id), writing.lookup.by_id(copy_id)
         if whole is None or copy is None:
             continue
-        one = prepare_draft(app, clear(draft_of(copy), OnSecret.REDACT), whole, made)
+        one = prepare_draft(app, draft_of(copy), whole, made, on_secret=OnSecret.REDACT)
         if expired(whole, app.clock()) or whole.merged_into is not None:
             one = PreparedDraft(one.cleared, one.content_hash, ())
         entry = entry_for(app, one, whole, caller.user)
@@ -400,7 +399,7 @@ def _undo_in_namespace(
             writing.withdrawals.set_part_of(one_part, whole_id)
     for memory_id in undo["hidden"]:
         if (old := writing.lookup.by_id(memory_id)) is not None and old.deleted_at is not None:
-            back = prepare_draft(app, clear(draft_of(old), OnSecret.REDACT), old, made)
+            back = prepare_draft(app, draft_of(old), old, made, on_secret=OnSecret.REDACT)
             entry = replace(entry_for(app, back, old, caller.user), expires_at=old.expires_at)
             writing.memories.update(old, entry, "restore", keep=False)
             if old.superseded_by is not None:
