@@ -9,7 +9,6 @@ meanwhile.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -199,8 +198,8 @@ def _write_whole(
     except (InvalidInput, SecretFound):
         return
     entry = entry_for(app, one, whole, caller.user)
-    kept = tuple(dict.fromkeys((*entry.entities, *whole.entities)))
-    transaction.memories.update(whole, replace(entry, entities=kept), "update", revive=False, keep=False)
+    entry = entry.with_entities((*entry.parts.entities, *whole.entities))
+    transaction.memories.update(whole, entry, "update", revive=False, keep=False)
 
 
 def _write_description(
@@ -213,7 +212,7 @@ def _write_description(
         if (cleared := _clear_draft(draft)) is not None:
             one = PreparedDraft(cleared, old.content_hash, None)
             entry = entry_for(app, one, old, caller.user)
-            transaction.memories.update(old, replace(entry, entities=(*old.entities, *more)), "update", revive=False)
+            transaction.memories.update(old, entry.with_entities((*old.entities, *more)), "update", revive=False)
     for fact in said.facts:
         _write_fact(app, transaction, old, fact, caller)
 

@@ -185,18 +185,11 @@ def same_text_note(writing: Writing, one: PreparedDraft, old: Memory, now: datet
 def new_entry(app: App, one: PreparedDraft, author: str, origin: Origin, review: str | None = None) -> Entry:
     """Return all that is written of a draft as a new memory; `origin` says whose words they are."""
     draft, now = one.draft, app.clock()
-    parts = one.parts or text_parts(draft)
     return Entry(
         cleared=one.cleared,
         given=frozenset(draft.model_fields_set & MemoryFields.model_fields.keys()) - {"content", "scope"},
         content_hash=one.content_hash,
-        title=parts.title,
-        abstract=parts.abstract,
-        overview=parts.overview,
-        keywords=parts.keywords,
-        words=parts.words,
-        speaker_words=parts.speaker_words,
-        entities=parts.entities,
+        parts=one.parts or text_parts(draft),
         chunks=one.chunks,
         confidence=draft.confidence,
         at=now,
@@ -225,10 +218,10 @@ def entry_for(
     confidence = reinforced_confidence(old.confidence) if same else old.confidence
     trust = draft.trust if "trust" in draft.model_fields_set else old.trust
     new = new_entry(app, replace(one, parts=parts), author, origin)
+    new = new.with_entities((*parts.entities, *(old.entities if same else ())))
     return replace(
         new,
         given=new.given | stale,
-        entities=tuple(dict.fromkeys((*parts.entities, *(old.entities if same else ())))),
         confidence=draft.confidence if "confidence" in draft.model_fields_set else confidence,
         expires_at=expiry_of(draft, old, app.retention_rules.retention, now, app.lifecycle.default_ttl_days),
         trust=min(trust, MOST_TRUST[origin.said_by]),

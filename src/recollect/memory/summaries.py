@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 from recollect.app import App
@@ -58,11 +57,11 @@ def write_summary(
     except SecretFound:
         return None
     entry = new_entry(app, one, caller.user, least_trusted(one.stamp for one in members), review_of_members(members))
-    named = dict.fromkeys(chain(entry.entities, *(member.entities for member in members)))
+    named = dict.fromkeys(chain(entry.parts.entities, *(member.entities for member in members)))
     with app.records.writing(caller.writable(namespace), caller.user) as transaction:
         if any(transaction.lookup.by_id(member.id) != member for member in members):
             return None
-        new = transaction.memories.insert(replace(entry, entities=tuple(named)[:MOST_NAMED]))
+        new = transaction.memories.insert(entry.with_entities(islice(named, MOST_NAMED)))
         for member in members:
             transaction.memories.supersede(member.id, by=new)
         surplus = transaction.retention.surplus(app.retention_rules.max_memories, new)

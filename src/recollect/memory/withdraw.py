@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rapidfuzz import fuzz, process
@@ -150,10 +150,10 @@ class _Work:
         stamp = least_trusted([*(each.stamp for each in members), *more] or [whole.stamp])
         reviews = {each.review for each in members}
         review = reviews.pop() if len(reviews) == 1 else whole.review
-        named = dict.fromkeys(chain(entry.entities, *(each.entities for each in members)))
+        named = dict.fromkeys(chain(entry.parts.entities, *(each.entities for each in members)))
         entry = replace(entry, said_by=stamp.said_by, came_from=stamp.came_from or None, review=review)
         trust = min(draft.trust, MOST_TRUST[stamp.said_by])
-        entry = replace(entry, entities=tuple(named)[:MOST_NAMED], expires_at=whole.expires_at, trust=trust)
+        entry = replace(entry.with_entities(islice(named, MOST_NAMED)), expires_at=whole.expires_at, trust=trust)
         self.writing.memories.update(whole, entry, "withdraw", revive=False, keep=False)
         self.rebuilt.append(whole.id)
 
@@ -390,7 +390,7 @@ def _undo_in_namespace(
         entry = entry_for(app, one, whole, caller.user)
         stamp = copy.stamp
         entry = replace(entry, said_by=stamp.said_by, came_from=stamp.came_from or None, review=copy.review)
-        entry = replace(entry, entities=copy.entities, expires_at=copy.expires_at)
+        entry = replace(entry.with_entities(copy.entities), expires_at=copy.expires_at)
         writing.memories.update(whole, entry, "restore", revive=False, keep=False)
         writing.memories.delete(copy_id)
         rebuilt.append(whole_id)

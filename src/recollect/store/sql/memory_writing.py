@@ -72,7 +72,7 @@ class MemoryWriting:
         insert_all(connection, label, (child_tables.standing_row(at, standing) for at, standing in decided))
         counts = [{"memory_id": at} | {name: getattr(state, name) for name in _COUNTED} for at, _, state in new]
         insert_all(connection, usage, (row for row in counts if any(row[name] for name in _COUNTED)))
-        words = {at: (levels[at], frozenset() if state.hidden else entry.words) for at, entry, state in new}
+        words = {at: (levels[at], frozenset() if state.hidden else entry.parts.words) for at, entry, state in new}
         child_tables.write_words(connection, number, words)
         found = {at: entry.chunks if own.embeds else None for at, entry, state in new if not state.hidden}
         hashes = {at: entry.content_hash for at, entry, _ in new}
@@ -111,7 +111,7 @@ class MemoryWriting:
             moments.replace(connection, old.id, moments.rows_of(old.id, entry))
         hidden = old.deleted_at is not None or old.merged_into is not None
         level = values.get("sensitivity", own.stored(old.sensitivity))
-        self._write_words(old.id, level, entry.words if revive or not hidden else frozenset())
+        self._write_words(old.id, level, entry.parts.words if revive or not hidden else frozenset())
         self._change_level(old, level)
         if entry.content_hash != old.content_hash or (revive and hidden):
             chunks = entry.chunks if own.embeds else None
