@@ -92,6 +92,7 @@ def ask_later_within_budget(app: App, ask: Callable[[], None]) -> None:
         return
 
     def within_budget() -> None:
+        """Ask unless more than half of the tokens of this hour or this day are used."""
         used = app.capabilities.chat.used() if app.capabilities.chat else None
         if used is None or (2 * used.hour <= used.most_hour and 2 * used.day <= used.most_day):
             ask()

@@ -182,6 +182,7 @@ class _Work:
         good_lines = {line for one in gone if not one.here for line in one.note["lines"]}
 
         def stays(line: str) -> bool:
+            """Say whether a line of a summary stays: it quotes a good member, or neither sums up nor quotes a bad."""
             if line in good_lines or quotes_any(line, good):
                 return True
             return not line.startswith(IN_SHORT) and line not in bad_lines and not quotes_any(line, bad)
@@ -469,4 +470,5 @@ def _with_quotes(lines: Sequence[str], members: Sequence[Memory]) -> list[str]:
 
 
 def _of_all(members: Sequence[Memory], category: str) -> bool:
+    """Say whether all the members have this category."""
     return all(one.category == category for one in members)

@@ -166,5 +166,6 @@ def chunk_rows(
 
 
 def _entity_rows(memory_id: int, entities: Iterable[Entity]) -> Iterator[dict[str, Any]]:
+    """Yield a row of the table of labels for each entity of a memory."""
     for position, one in enumerate(entities):
         yield {"memory_id": memory_id, "kind": f"{ENTITY}{one.type}", "position": position, "value": one.name}

@@ -205,6 +205,7 @@ class MemoryWriting:
         own.journal(action, (memory_id, row.level, {}))
 
     def _is(self, memory_id: int) -> ColumnElement[bool]:
+        """Return the condition that a row is this memory, in the namespace of the transaction."""
         return (memory.c.id == memory_id) & self._transaction.here()
 
     def _entry_columns(self, entry: Entry, given: Collection[str] | None = None) -> dict[str, Any]:
@@ -253,9 +254,11 @@ class MemoryWriting:
                 own.journal("update", (part.id, level, {"fields": ["sensitivity"]}))
 
     def _count(self, level: str, change: int) -> None:
+        """Change how many memories of a level the namespace has."""
         child_tables.count_memories(self._transaction.connection, self._transaction.namespace_id, level, change)
 
     def _write_words(self, memory_id: int, level: str, words: frozenset[str]) -> None:
+        """Let these be the words of a memory in the vocabulary of the namespace; none takes them out."""
         own = self._transaction
         child_tables.write_words(own.connection, own.namespace_id, {memory_id: (level, words)})
 
