@@ -182,7 +182,7 @@ class _Work:
         good_lines = {line for one in gone if not one.here for line in one.note["lines"]}
 
         def stays(line: str) -> bool:
-            """Say whether a line of a summary stays: it quotes a good member, or neither sums up nor quotes a bad."""
+            """Say whether a line of a summary stays: it quotes a good member, or no bad one and sums up nothing."""
             if line in good_lines or quotes_any(line, good):
                 return True
             return not line.startswith(IN_SHORT) and line not in bad_lines and not quotes_any(line, bad)
