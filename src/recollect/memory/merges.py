@@ -13,7 +13,7 @@ from recollect.domain.moments import MOST as MOST_MOMENTS
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory
 from recollect.memory.likeness import merged_text
-from recollect.memory.prepare_write import Embeddings, PreparedDraft, draft_of, entry_for, prepare_draft
+from recollect.memory.prepare_write import Embeddings, draft_of, entry_for, prepare_draft
 from recollect.memory.reconcile import expired
 
 if TYPE_CHECKING:
@@ -66,9 +66,8 @@ def take_statement_out(
     if whole is None or not rest or len(rest) == len(said):
         return False
     draft = draft_of(rest[0], key=whole.key) if len(rest) == 1 else joined_draft(rest)
-    one = prepare_draft(app, draft, whole, embedded, on_secret=on_secret)
-    if expired(whole, app.clock()):
-        one = PreparedDraft(one.cleared, one.content_hash, ())  # no index holds what is hidden
+    shown = not expired(whole, app.clock())
+    one = prepare_draft(app, draft, whole, embedded, on_secret=on_secret, indexed=shown)
     writing.memories.update(whole, entry_for(app, one, whole, author), "update", revive=False, keep=False)
     if len(rest) == 1:
         writing.memories.delete(rest[0].id)

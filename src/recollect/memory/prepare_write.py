@@ -116,15 +116,19 @@ def prepare_draft(
     embeddings: Embeddings | None = None,
     *,
     on_secret: OnSecret | None = None,
+    indexed: bool = True,
 ) -> PreparedDraft:
     """Return the cleared draft with hash, chunks and, unless it is written over `old`, what is derived from its text.
 
     The gate does with a secret what `on_secret` says, by default what the store's setting says: it raises `SecretFound`
-    or masks. With `embeddings` it raises `EmbeddingNeeded` for a text that is not among them.
+    or masks. With `embeddings` it raises `EmbeddingNeeded` for a text that is not among them. What is not `indexed`,
+    since it stays hidden, needs no vectors.
     """
     cleared = clear(draft, on_secret or app.on_secret)
     content, parts = cleared.value.content, text_parts(cleared.value) if old is None else None
     content_hash = hashlib.sha256(content.encode()).hexdigest()
+    if not indexed:
+        return PreparedDraft(cleared, content_hash, (), parts)
     same = old is not None and old.content_hash == content_hash and old.deleted_at is None and old.merged_into is None
     if same or not app.embedder.ready:
         return PreparedDraft(cleared, content_hash, None, parts)

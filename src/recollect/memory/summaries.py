@@ -16,7 +16,6 @@ from recollect.memory.condense import IN_SHORT, kept_fields, quotable_text, quot
 from recollect.memory.describe import sum_up_later
 from recollect.memory.prepare_write import (
     Embeddings,
-    PreparedDraft,
     draft_of,
     entry_for,
     evict_memory,
@@ -122,8 +121,7 @@ def _take_lines_out(
         return True
     fields = draft_of(whole).model_dump(exclude_unset=True, exclude={"abstract", "overview"})  # these are made anew
     draft = Draft(**fields | {"content": "\n".join([first, *rest])})
-    one = prepare_draft(app, draft, whole, embedded, on_secret=OnSecret.REDACT)
-    if expired(whole, app.clock()) or whole.merged_into is not None:
-        one = PreparedDraft(one.cleared, one.content_hash, ())  # no index holds what is hidden
+    shown = not expired(whole, app.clock()) and whole.merged_into is None
+    one = prepare_draft(app, draft, whole, embedded, on_secret=OnSecret.REDACT, indexed=shown)
     transaction.memories.update(whole, entry_for(app, one, whole, author), "update", revive=False, keep=False)
     return True

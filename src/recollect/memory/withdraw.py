@@ -34,7 +34,6 @@ from recollect.memory.condense import (
 )
 from recollect.memory.prepare_write import (
     Embeddings,
-    PreparedDraft,
     draft_of,
     entry_for,
     prepare_draft,
@@ -143,9 +142,8 @@ class _Work:
         if kept is not None:
             self.writing.withdrawals.put_away(kept)
         self.undo["copies"].append([whole.id, copy])
-        one = prepare_draft(self.app, draft, whole, self.made, on_secret=OnSecret.REDACT)
-        if expired(whole, self.app.clock()) or whole.merged_into is not None:
-            one = PreparedDraft(one.cleared, one.content_hash, ())
+        shown = not expired(whole, self.app.clock()) and whole.merged_into is None
+        one = prepare_draft(self.app, draft, whole, self.made, on_secret=OnSecret.REDACT, indexed=shown)
         entry = entry_for(self.app, one, whole, self.caller.user)
         stamp = least_trusted([*(each.stamp for each in members), *more] or [whole.stamp])
         reviews = {each.review for each in members}
@@ -385,9 +383,8 @@ def _undo_in_namespace(
         whole, copy = writing.lookup.by_id(whole_id), writing.lookup.by_id(copy_id)
         if whole is None or copy is None:
             continue
-        one = prepare_draft(app, draft_of(copy), whole, made, on_secret=OnSecret.REDACT)
-        if expired(whole, app.clock()) or whole.merged_into is not None:
-            one = PreparedDraft(one.cleared, one.content_hash, ())
+        shown = not expired(whole, app.clock()) and whole.merged_into is None
+        one = prepare_draft(app, draft_of(copy), whole, made, on_secret=OnSecret.REDACT, indexed=shown)
         entry = entry_for(app, one, whole, caller.user)
         stamp = copy.stamp
         entry = replace(entry, said_by=stamp.said_by, came_from=stamp.came_from or None, review=copy.review)
