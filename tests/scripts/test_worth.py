@@ -620,3 +620,22 @@ def test_all_that_is_committed_is_in_order(worth: SimpleNamespace) -> None:
         worth.notes.memory_files(workspace, worth.notes.read_notes(workspace))
         found[workspace.name] = list(worth.validation.problems(workspace))
     assert {name: problems for name, problems in found.items() if problems} == {}
+
+
+def test_each_kept_answer_is_to_a_task_as_it_stands(worth: SimpleNamespace) -> None:
+    """No committed answer is of a task that has gone, or whose request or repository has changed since."""
+    data = worth.workspaces.DATA
+    digests = {
+        workspace.task_name(task): worth.scores.task_digest(workspace, task)
+        for file in data.glob("*/repository.toml")
+        for workspace in [worth.workspaces.load_workspace(file.parent)]
+        for task in workspace.tasks
+    }
+    kept_answers = worth.scores.read_answers(data / "answers") if (data / "answers").exists() else {}
+    rows = [
+        (name, row.digest)
+        for players in kept_answers.values()
+        for rows in players.values()
+        for name, row in rows.items()
+    ]
+    assert [name for name, digest in rows if digests.get(name) != digest] == []

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import track
 
 from evaluation.worth import report
 from evaluation.worth.arms import Arm, open_place, places_in, prepare
@@ -87,7 +88,8 @@ def prepare_arm(
     data: Data = DATA,
 ) -> None:
     """Make a folder for each task with what an agent sees in an arm, and the programs that it may use there."""
-    places = prepare(arm, load_workspaces(data), folder, open_model())
+    workspaces = track(load_workspaces(data), f"{arm}: preparing", console=err)
+    places = prepare(arm, workspaces, folder, open_model(load=arm.stores))
     out.print(f"{len(places)} tasks are prepared in {folder}.", markup=False)
 
 

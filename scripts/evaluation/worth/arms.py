@@ -12,7 +12,7 @@ import shlex
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -155,7 +155,7 @@ def digest_of(*texts: str) -> str:
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
 
 
-def prepare(arm: Arm, workspaces: list[Workspace], folder: Path, embedder: Embedder) -> list[Place]:
+def prepare(arm: Arm, workspaces: Iterable[Workspace], folder: Path, embedder: Embedder) -> list[Place]:
     """Make the folder of each task for an arm; raise `InvalidInput` where the folder holds something already."""
     if folder.exists() and any(folder.iterdir()):
         raise InvalidInput("folder", f"{folder} is not empty; name a new folder.")
