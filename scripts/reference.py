@@ -15,7 +15,7 @@ from typer.core import TyperGroup
 
 from recollect.domain.lifecycle import LifecycleSettings
 from recollect.domain.verbs import BY_NAME
-from recollect.doors.cli.command_groups import GROUPS
+from recollect.doors.cli.command_table import GROUPS
 from recollect.doors.cli.dispatch import HELP
 from recollect.doors.cli.main import whole
 from recollect.doors.cli.options import FILTERS

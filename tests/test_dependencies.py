@@ -9,7 +9,10 @@ import sys
 import tomllib
 from importlib.metadata import packages_distributions
 
+import grimp
+
 from places import ROOT, SCRIPTS, TESTS
+from recollect.doors.handlers import HANDLERS
 
 BROUGHT = {"anthropic", "openai", "pydantic_core", "torch", "transformers"}
 """What declared dependencies bring: extras of pydantic-ai, a part of pydantic, what sentence-transformers runs on."""
@@ -40,6 +43,19 @@ def test_every_script_can_be_imported() -> None:
     code = f"import sys; sys.path[:0] = {[str(SCRIPTS), str(TESTS / 'support')]}\nimport {', '.join(names)}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_verbs_do_not_import_verbs() -> None:
+    """A verb imports no other verb, but for aliases and a decision; what verbs share stands in a contract."""
+    found = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    (contract,) = (each for each in found if each.get("containers") == ["recollect.memory"])
+    shared = {f"recollect.memory.{name}" for layer in contract["layers"] for name in re.split(r" [|:] ", layer)}
+    graph = grimp.build_graph("recollect")
+    verbs = {run.__module__ for run in HANDLERS.values()} & graph.find_children("recollect.memory")
+    assert shared | verbs == graph.find_children("recollect.memory")
+    assert not shared & verbs
+    importing = {name for verb in verbs for name in graph.find_modules_that_directly_import(verb)}
+    assert importing & (shared | verbs) == {"recollect.memory.aliases", "recollect.memory.inbox"}
 
 
 def _normal(name: str) -> str:

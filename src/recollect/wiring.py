@@ -44,7 +44,7 @@ from recollect.store.sql.migrations import migrate
 from recollect.store.sql.records import Records
 from recollect.store.sql.sessions import Sessions
 from recollect.store.sql.token_ledger import SqlTokenLedger
-from recollect.store.store_lock import DAEMON, own
+from recollect.store.store_lock import own
 from recollect.store.text.fts5 import SqliteText
 from recollect.store.text.postgres import PostgresText
 from recollect.store.usage_counts import UsageCounts
@@ -53,6 +53,7 @@ from recollect.store.vectors.index import VectorIndex
 from recollect.store.vectors.renewal import renew
 from recollect.store.vectors.shadow_index import ShadowIndex
 from recollect.store.vectors.vector_search import VectorSearch
+from recollect.store_owner import DAEMON
 
 log = logging.getLogger(__name__)
 

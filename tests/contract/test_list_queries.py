@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -74,8 +73,8 @@ def test_pages_in_every_order(store: Any) -> None:
 def test_every_filter_in_every_order(store: Any, name: str) -> None:
     """Each filter keeps exactly the memories that meet it, in any order, however many labels they carry."""
     fields, asked = FIELDS[name]
-    entry = replace(make_entry("the one", **fields), entities=(Entity("parse_config", EntityType.IDENTIFIER),))
-    entry = entry if name == "entity" else replace(entry, entities=())
+    entry = make_entry("the one", **fields)
+    entry = entry.with_entities([Entity("parse_config", EntityType.IDENTIFIER)] if name == "entity" else [])
     with store.records.writing(HERE, "ada") as transaction:
         one = transaction.memories.insert(entry)
     store.add("another", tags=("other",), category="dev", files_read=("src/a/c.py",))

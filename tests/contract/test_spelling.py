@@ -47,11 +47,11 @@ def test_the_vocabulary_equals_what_is_used(store: Any, seed: int) -> None:
         action = chance.choice(["insert", "insert", "update", "delete", "fail"])
         with store.records.writing(namespace, "ada") as transaction:
             if action == "insert" or not mine:
-                living[transaction.memories.insert(entry)] = (namespace, set(entry.words))
+                living[transaction.memories.insert(entry)] = (namespace, set(entry.parts.words))
             elif action == "update":
                 memory_id = chance.choice(mine)
                 transaction.memories.update(store.one(memory_id, namespace), entry, "update")
-                living[memory_id] = (namespace, set(entry.words))
+                living[memory_id] = (namespace, set(entry.parts.words))
             elif action == "delete":
                 memory_id = chance.choice(mine)
                 assert transaction.memories.delete(memory_id)

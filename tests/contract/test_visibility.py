@@ -112,7 +112,9 @@ def test_a_writer_finds_what_its_levels_let_in(store: Any, level: Sensitivity) -
         lookup = transaction.lookup
         assert lookup.by_keys_or_hashes(["k"], [mine.content_hash]) == lookup.page(0, 9) == [mine]
         assert transaction.retention.expired() == [mine.id]
-        assert transaction.retention.surplus(0, 0) == [mine.id]
+    store.add("Said later", sensitivity=level)
+    with store.records.writing(HERE, "ada", (level,)) as transaction:
+        assert transaction.retention.surplus(1, 0) == [mine.id]
 
 
 def test_a_memory_expires_at_its_instant(store: Any) -> None:

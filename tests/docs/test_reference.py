@@ -11,7 +11,7 @@ import pytest
 from places import DOCS
 from recollect import Settings
 from recollect.doors import toolsets
-from recollect.doors.cli.command_groups import GROUPS
+from recollect.doors.cli.command_table import GROUPS
 from recollect.setting_texts import variable
 
 Module = Callable[[str], ModuleType]

@@ -14,9 +14,10 @@ import pytest
 from callers import ADA
 from recollect import App, Settings
 from recollect.domain.enums import Choice, Scope, Sensitivity
+from recollect.domain.requests import Filters
 from recollect.domain.results import Fact, IndexLine, Memory, Prompt
 from recollect.domain.search import View
-from recollect.domain.verbs import VERBS
+from recollect.domain.verbs import VERBS, Verb
 from recollect.errors import InvalidInput, NotFound
 from run_operations import OTHER, add, always, by_hand, do, judged_by, rows
 
@@ -137,22 +138,30 @@ def _by_id(ids: list[int]) -> list[dict[str, Any]]:
     return [{"id": str(one)} for one in ids]
 
 
+def _asking(operation: Verb) -> Callable[[list[int]], list[dict[str, Any]]] | None:
+    """Return how to ask for what must not show, from the fields of the request; None where they do not tell."""
+    required = {name for name, field in operation.fields.items() if field.is_required()}
+    if required == {"query"}:
+        return _searches
+    if required == {"id"}:
+        return _by_id
+    return _lists if not required and issubclass(operation.request, Filters) else None
+
+
 READS: dict[str, Callable[[list[int]], list[dict[str, Any]]]] = {
-    "recall": lambda ids: [*_searches(ids), *({"query": SAID, "max_tokens": 2_000} for _ in (1,))],
-    "search_memories": _searches,
-    "recall_compact": _searches,
-    "memory_recall": _searches,
-    "list_memories": _lists,
-    "get_timeline": _lists,
+    operation.name: asking
+    for operation in VERBS
+    if not operation.writes and operation.name not in APART and (asking := _asking(operation))
+} | {
+    "recall": lambda ids: [*_searches(ids), {"query": SAID, "max_tokens": 2_000}],
     "search_by_file": lambda ids: [{"file": file} for file in (f"src/{MARK}.py", "src", f"{MARK}.py")],
     "search_by_concept": lambda ids: [{"concept": "gotcha"}],
-    "get_memory": _by_id,
     "find_similar": lambda ids: [*_by_id(ids), {"content": SAID, "threshold": -1.0, "limit": 100}],
     "query_facts": lambda ids: [{}, {"subject": MARK}, {"object": f"{MARK} money"}, {"memory_id": str(ids[0])}],
     "format_for_prompt": lambda ids: [{"max_tokens": 5_000}, {"query": SAID}, {"query": MARK}],
     "stats": lambda ids: [{}],
 }
-"""How each reading operation is asked about what must not show."""
+"""How each reading operation is asked about what must not show; of most its fields tell."""
 
 
 def test_every_operation_is_judged() -> None:

@@ -17,7 +17,7 @@ VERB = "memory"
 NOUNS = ("domain", "wiring")
 """The rooms whose functions are small questions, such as to which namespace a caller writes, or what time it is."""
 MOST_FUNCTIONS = 30
-MOST_CLIMBS = 6
+MOST_CLIMBS = 3
 
 
 class Walk:

@@ -89,6 +89,7 @@ GOOD = {
     "another object's print": ("R__a", "console.print(1)\n"),
     "a name that says what it is": ("R__a", "class Database:\n    pass\n"),
     "a recorded output": ("tests__sessions__a.jsonl", "bring" + "ing up nodes\n"),
+    "an answer of somebody else": ("scripts__evaluation__data__worth__a.json", "# TO" + "DO: twi" + "ns\n"),
     "a test that asserts": ("tests__test_a", GOOD_TEST.format("assert x")),
     "a test that expects an error": ("tests__test_a", GOOD_TEST.format("with pytest.raises(OSError): go()")),
     "a test whose helper asserts": ("tests__test_a", GOOD_TEST.format("assert_same(x, y)")),

@@ -8,8 +8,7 @@ from typing import Any, Final
 _HEAD: Final = """# The HTTP API
 
 This is the API of [a team's server](deploy.md), which `recollect serve --host …` starts. This page is made from
-`/openapi.json` of such a server, which also has every answer as a JSON schema, and an example of each request and
-answer.
+`/openapi.json` of such a server, which also has the JSON schema of every answer.
 
 ## A request
 

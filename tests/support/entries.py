@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -12,9 +13,7 @@ from recollect.domain.requests import Draft
 from recollect.engines.chunks import Chunk
 from recollect.gate import clear
 from recollect.store.entries import Entry
-from recollect.text import layers
-from recollect.text.speaker_names import words_of
-from recollect.text.terms import keywords, vocabulary
+from recollect.text.text_parts import text_parts
 
 if TYPE_CHECKING:
     from recollect.engines.embedder import Vector
@@ -39,22 +38,14 @@ def make_entry(
     author: str = "ada",
     **fields: object,
 ) -> Entry:
-    """Return a cleared draft with `chunks` vectors (None: not embedded yet) and everything else derived from it."""
+    """Return a cleared draft, `chunks` vectors (None: not embedded yet), what follows from its text, no entities."""
     draft = Draft(content=content, **fields)
     made = [Chunk(0, len(content), direction(f"{content}/{number}")) for number in range(chunks or 0)]
-    labels = keywords(draft)
-    title = draft.title or layers.title(content)
     return Entry(
         cleared=clear(draft),
         given=frozenset(draft.model_fields_set) - {"content", "scope"},
         content_hash=hashlib.sha256(content.encode()).hexdigest(),
-        title=title,
-        abstract=draft.abstract or layers.abstract(content),
-        overview=draft.overview or layers.overview(content),
-        keywords=labels,
-        words=vocabulary([content, title, draft.subtitle or "", labels]),
-        speaker_words=words_of(draft.speaker or ""),
-        entities=(),
+        parts=replace(text_parts(draft), entities=()),
         chunks=None if chunks is None else tuple(made),
         confidence=draft.confidence,
         at=at,

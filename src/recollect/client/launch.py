@@ -32,6 +32,7 @@ from recollect.settings import Settings, hidden
 from recollect.store import store_lock
 from recollect.store.files import secure_folder
 from recollect.store.ownership import unwritable
+from recollect.store_owner import DAEMON, owns
 
 _START_TIMEOUT = 60.0  # seconds: a first start prepares the model, on a busy machine
 _OWNER_TIMEOUT = 5.0  # seconds to wait for another process that owns the store
@@ -123,7 +124,7 @@ def _find_daemon(folder: Path) -> Client | _Obstacle | None:
     if client is not None or not store_lock.held(folder):
         return client
     who = store_lock.owner_of(folder)
-    if store_lock.role_of(folder) not in ("", runtime.ROLE):
+    if store_lock.role_of(folder) not in ("", DAEMON):
         return _Obstacle(store_lock.owned(folder), _OWNER_TIMEOUT)
     if isinstance(lost, TokenRejected):
         path = folder / runtime.NAME
@@ -140,7 +141,7 @@ def _connect_to_daemon(folder: Path) -> Client | None:
     if found is None:
         return None
     # Another program may use the port of a daemon that has ended; a socket in the data folder is ours.
-    if not found.socket and (store_lock.pid_of(folder) != found.pid or not store_lock.held(folder)):
+    if not found.socket and not owns(folder, found.pid):
         return None
     client = Client(found)
     client.ping()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 
-from recollect import process
 from recollect.client import runtime
 from recollect.client.http import Response, send
+from recollect.store_owner import LOCK, is_locked, owns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 STARTING = "starting.lock"
 """The file that is locked by whoever starts the daemon."""
 LARGEST_ANSWER = 2**22  # bytes
-_LOCK, _OWNER = "owner.lock", "owner.json"
 _TOO_OLD = (401, 404, 405)  # the token of another daemon, or one that does not know the address
 
 
@@ -79,32 +77,9 @@ def _runtime_of_daemon(home: str) -> runtime.Runtime:
     return found
 
 
-def owns(home: str, pid: object) -> bool:
-    """Return whether this process owns the store; if not, another program may use its port by now."""
-    try:
-        with open(f"{home}/{_OWNER}", "rb") as file:  # noqa: PTH123 - pathlib takes long to import
-            return _is_locked(f"{home}/{_LOCK}") and bool(json.load(file)["pid"] == pid)
-    except (OSError, ValueError, TypeError, KeyError):
-        return False
-
-
 def is_busy(home: str) -> bool:
     """Return whether some process owns the store or starts the daemon; a second start would only wait for it."""
-    return _is_locked(f"{home}/{_LOCK}") or _is_locked(f"{home}/{STARTING}")
-
-
-def _is_locked(lock: str) -> bool:
-    """Return whether some process holds a lock on this file now."""
-    try:
-        handle = os.open(lock, os.O_RDWR)
-    except OSError:
-        return False
-    try:
-        return not process.take_lock(handle, shared=True)
-    except OSError:
-        return False
-    finally:
-        os.close(handle)
+    return is_locked(f"{home}/{LOCK}") or is_locked(f"{home}/{STARTING}")
 
 
 def _seconds_left(deadline: float) -> float:

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 NAME = "daemon.json"
 _OF_STORE = "daemon.token"
 _TOKEN_BYTES = 32
-ROLE = "recollect serve"
-"""The role under which a daemon owns a store."""
 PROTOCOL = 3
 """Changes when older clients cannot talk to the daemon any more."""
 _HOST = "127.0.0.1"

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic.fields import FieldInfo
 
 from recollect.domain.fields import Request
+from recollect.text.sentences import first_sentence
 
 Schema = dict[str, Any]
 
@@ -36,7 +37,7 @@ def input_schema(
             for schema in (properties[name], properties[name].get("items", {})):
                 schema.pop("enum", None)
         if f"{name}*" in names:
-            properties[name]["description"] = first_sentence(request.model_fields[name])
+            properties[name]["description"] = short_description(request.model_fields[name])
     required = [name for name in whole.get("required", ()) if name in properties]
     needed = {"required": required} if required else {}
     return {"type": "object", "properties": properties, **needed, "additionalProperties": False}
@@ -53,9 +54,9 @@ def answer_schema(several: Sequence[Schema], names: Sequence[str]) -> Schema:
     return {"type": "object", "properties": {name: known[name] for name in names}, "required": required}
 
 
-def first_sentence(field: FieldInfo) -> str:
+def short_description(field: FieldInfo) -> str:
     """Return the description of a field for models: its first sentence, and its default."""
-    return (field.description or "").partition(". ")[0] + default_of(field)
+    return first_sentence(field.description or "").removesuffix(".") + default_of(field)
 
 
 def default_of(field: FieldInfo) -> str:

@@ -9,12 +9,11 @@ meanwhile.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from recollect.app import App
-from recollect.domain.enums import ObservationType, Sensitivity, Source
+from recollect.domain.enums import ObservationType, OnSecret, Sensitivity, Source
 from recollect.domain.fields import MAX_CONTENT, fold_part
 from recollect.domain.origin import Origin, SaidBy, least_trusted
 from recollect.domain.requests import Caller, Draft, StoreFact
@@ -93,6 +92,7 @@ def ask_later_within_budget(app: App, ask: Callable[[], None]) -> None:
         return
 
     def within_budget() -> None:
+        """Ask unless more than half of the tokens of this hour or this day are used."""
         used = app.capabilities.chat.used() if app.capabilities.chat else None
         if used is None or (2 * used.hour <= used.most_hour and 2 * used.day <= used.most_day):
             ask()
@@ -193,12 +193,14 @@ def _write_whole(
     if content == whole.content or len(content) > MAX_CONTENT:
         return
     fields = draft_of(whole).model_dump(exclude_unset=True, exclude={"abstract", "overview"})
-    cleared = _clear_draft(fields | {"content": content} | abstract)
-    if cleared is not None:
-        one = prepare_draft(app, cleared, whole, made)
-        entry = entry_for(app, one, whole, caller.user)
-        kept = tuple(dict.fromkeys((*entry.entities, *whole.entities)))
-        transaction.memories.update(whole, replace(entry, entities=kept), "update", revive=False, keep=False)
+    try:
+        draft = Draft(**fields | {"content": content} | abstract)
+        one = prepare_draft(app, draft, whole, made, on_secret=OnSecret.BLOCK)
+    except (InvalidInput, SecretFound):
+        return
+    entry = entry_for(app, one, whole, caller.user)
+    entry = entry.with_entities((*entry.parts.entities, *whole.entities))
+    transaction.memories.update(whole, entry, "update", revive=False, keep=False)
 
 
 def _write_description(
@@ -211,7 +213,7 @@ def _write_description(
         if (cleared := _clear_draft(draft)) is not None:
             one = PreparedDraft(cleared, old.content_hash, None)
             entry = entry_for(app, one, old, caller.user)
-            transaction.memories.update(old, replace(entry, entities=(*old.entities, *more)), "update", revive=False)
+            transaction.memories.update(old, entry.with_entities((*old.entities, *more)), "update", revive=False)
     for fact in said.facts:
         _write_fact(app, transaction, old, fact, caller)
 

@@ -164,4 +164,5 @@ def _end_older(
 
 
 def _strictest(own: Sensitivity | None, source: Memory | None) -> Sensitivity:
+    """Return the level of a fact: the stricter of its own and that of its source, public without both."""
     return strictest(Sensitivity.PUBLIC, *filter(None, (own, source.sensitivity if source else None)))

@@ -116,6 +116,7 @@ def _named_entities(named: Iterable[Entity], source: str) -> tuple[Entity, ...]:
 
 
 def _is_name(folded: str) -> bool:
+    """Say whether a folded text is short enough for a name, and has a word of a topic or a number."""
     return len(folded) <= _NAME and bool(topic_words(folded) or _NUMBER.search(folded))
 
 

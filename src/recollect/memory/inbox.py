@@ -87,7 +87,7 @@ def decide(app: App, request: Decide, caller: Caller, *, request_id: str = "") -
     words = None
     if request.content is not None and good:
         with journal_refusals(app, namespace, caller):
-            words = prepare_draft(app, clear(Draft(content=request.content), app.on_secret))
+            words = prepare_draft(app, Draft(content=request.content))
     with app.records.writing(caller.writable(namespace), caller.user, allowed_levels(request)) as transaction:
         if (before := transaction.outcomes.previous(_NAME, request_id)) is not None:
             return before

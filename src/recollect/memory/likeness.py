@@ -56,6 +56,7 @@ def says_all(old: str, new: str) -> bool:
     """Say whether each sentence of `new` has exactly the words of a sentence of `old`, in whatever order."""
 
     def bags(text: str) -> set[tuple[str, ...]]:
+        """Return the compared words of each sentence, sorted, so that neither order counts."""
         return {tuple(sorted(_compared_words(sentence))) for sentence in sentences(text)}
 
     return bags(new) <= bags(old)
@@ -132,6 +133,7 @@ def _compared_words(text: str) -> list[str]:
 
 
 def _uncased(word: str) -> str:
+    """Return the word with a small first letter, unless it has capitals further on, as names in code have."""
     return word.lower() if word[1:] == word[1:].lower() else word
 
 

@@ -12,9 +12,8 @@ from recollect.domain.enums import OnSecret
 from recollect.domain.moments import MOST as MOST_MOMENTS
 from recollect.domain.requests import Draft
 from recollect.domain.results import Memory
-from recollect.gate import clear
 from recollect.memory.likeness import merged_text
-from recollect.memory.prepare_write import Embeddings, PreparedDraft, draft_of, entry_for, prepare_draft
+from recollect.memory.prepare_write import Embeddings, draft_of, entry_for, prepare_draft
 from recollect.memory.reconcile import expired
 
 if TYPE_CHECKING:
@@ -66,10 +65,9 @@ def take_statement_out(
     rest = [one for one in said if one.id != part.id]
     if whole is None or not rest or len(rest) == len(said):
         return False
-    cleared = clear(draft_of(rest[0], key=whole.key) if len(rest) == 1 else joined_draft(rest), on_secret)
-    one = prepare_draft(app, cleared, whole, embedded)
-    if expired(whole, app.clock()):
-        one = PreparedDraft(cleared, one.content_hash, ())  # no index holds what is hidden
+    draft = draft_of(rest[0], key=whole.key) if len(rest) == 1 else joined_draft(rest)
+    shown = not expired(whole, app.clock())
+    one = prepare_draft(app, draft, whole, embedded, on_secret=on_secret, indexed=shown)
     writing.memories.update(whole, entry_for(app, one, whole, author), "update", revive=False, keep=False)
     if len(rest) == 1:
         writing.memories.delete(rest[0].id)

@@ -125,7 +125,7 @@ def move_memory(app: App, request: Move, caller: Caller, *, request_id: str = ""
             draft = _moved_draft(old, request.scope)
             if draft.key is not None and new_home.lookup.by_key(draft.key, old.sensitivity) is not None:
                 raise InvalidInput("key", f"Invalid key: Another memory there has the key `{draft.key}`")
-            one = prepare_draft(app, clear(draft, app.on_secret), None, made)
+            one = prepare_draft(app, draft, None, made)
             new = new_home.memories.insert(new_entry(app, one, caller.user, old.stamp, old.review))
             for each in _facts_of(app, request, caller, old):
                 new_home.facts.insert(_fact_entry(app, each, request.scope, new, caller.user))

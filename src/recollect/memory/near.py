@@ -102,4 +102,5 @@ def _locate_pair(app: App, request: ReplaceMemory | TellApart, other: str, calle
 
 
 def _is_in_sight(app: App, memory: Memory) -> bool:
+    """Say whether a memory is neither hidden nor past its time."""
     return not memory.is_hidden and not expired(memory, app.clock())

@@ -110,14 +110,25 @@ def journal_refusals(app: App, namespace: str, caller: Caller, level: Sensitivit
 
 
 def prepare_draft(
-    app: App, cleared: Cleared[Draft], old: Memory | None = None, embeddings: Embeddings | None = None
+    app: App,
+    draft: Draft,
+    old: Memory | None = None,
+    embeddings: Embeddings | None = None,
+    *,
+    on_secret: OnSecret | None = None,
+    indexed: bool = True,
 ) -> PreparedDraft:
-    """Return the draft with hash, chunks and, unless it is written over `old`, what is derived from its text.
+    """Return the cleared draft with hash, chunks and, unless it is written over `old`, what is derived from its text.
 
-    With `embeddings` it raises `EmbeddingNeeded` for a text that is not among them.
+    The gate does with a secret what `on_secret` says, by default what the store's setting says: it raises `SecretFound`
+    or masks. With `embeddings` it raises `EmbeddingNeeded` for a text that is not among them. What is not `indexed`,
+    since it stays hidden, needs no vectors.
     """
+    cleared = clear(draft, on_secret or app.on_secret)
     content, parts = cleared.value.content, text_parts(cleared.value) if old is None else None
     content_hash = hashlib.sha256(content.encode()).hexdigest()
+    if not indexed:
+        return PreparedDraft(cleared, content_hash, (), parts)
     same = old is not None and old.content_hash == content_hash and old.deleted_at is None and old.merged_into is None
     if same or not app.embedder.ready:
         return PreparedDraft(cleared, content_hash, None, parts)
@@ -178,18 +189,11 @@ def same_text_note(writing: Writing, one: PreparedDraft, old: Memory, now: datet
 def new_entry(app: App, one: PreparedDraft, author: str, origin: Origin, review: str | None = None) -> Entry:
     """Return all that is written of a draft as a new memory; `origin` says whose words they are."""
     draft, now = one.draft, app.clock()
-    parts = one.parts or text_parts(draft)
     return Entry(
         cleared=one.cleared,
         given=frozenset(draft.model_fields_set & MemoryFields.model_fields.keys()) - {"content", "scope"},
         content_hash=one.content_hash,
-        title=parts.title,
-        abstract=parts.abstract,
-        overview=parts.overview,
-        keywords=parts.keywords,
-        words=parts.words,
-        speaker_words=parts.speaker_words,
-        entities=parts.entities,
+        parts=one.parts or text_parts(draft),
         chunks=one.chunks,
         confidence=draft.confidence,
         at=now,
@@ -218,10 +222,10 @@ def entry_for(
     confidence = reinforced_confidence(old.confidence) if same else old.confidence
     trust = draft.trust if "trust" in draft.model_fields_set else old.trust
     new = new_entry(app, replace(one, parts=parts), author, origin)
+    new = new.with_entities((*parts.entities, *(old.entities if same else ())))
     return replace(
         new,
         given=new.given | stale,
-        entities=tuple(dict.fromkeys((*parts.entities, *(old.entities if same else ())))),
         confidence=draft.confidence if "confidence" in draft.model_fields_set else confidence,
         expires_at=expiry_of(draft, old, app.retention_rules.retention, now, app.lifecycle.default_ttl_days),
         trust=min(trust, MOST_TRUST[origin.said_by]),
@@ -239,13 +243,7 @@ def origin_after_write(old: Memory, said: Origin | None, *, same: bool) -> Origi
     return old.stamp if said is None or same else least_trusted((said, old.stamp))
 
 
-def evict_surplus(app: App, writing: Writing, newest: int) -> int:
-    """Evict the least valuable memories beyond `max_memories` of each level, never the newest; return how many."""
-    most = app.retention_rules.max_memories
-    return sum(evict_memory(writing, memory_id) for memory_id in writing.retention.surplus(most, newest)) if most else 0
-
-
-def evict_memory(writing: Writing, memory_id: int) -> bool:
+def evict_memory(writing: Writing, memory_id: int) -> None:
     """Remove a memory by rule; the summary that quotes it takes over its facts, and notes where they came from."""
     old = writing.lookup.by_id(memory_id)
     whole = writing.lookup.by_id(old.superseded_by) if old is not None and old.superseded_by else None
@@ -257,7 +255,7 @@ def evict_memory(writing: Writing, memory_id: int) -> bool:
         writing.summary_members.note(
             whole.id, came | dated | {"lines": lines, "facts": facts, "labels": labels_of(old)}
         )
-    return writing.memories.delete(memory_id, "evict")
+    writing.memories.delete(memory_id, "evict")
 
 
 def _unwritten_fields(old: Memory, given: set[str]) -> dict[str, object]:

@@ -90,7 +90,7 @@ def _apply_rule(app: App, transaction: Writing, old: Memory, rule: OnFound, call
     if rule is OnFound.QUARANTINE:
         transaction.memories.quarantine(old.id)
     elif rule is OnFound.REDACT:
-        one = prepare_draft(app, clear(draft_of(old), OnSecret.REDACT), old)
+        one = prepare_draft(app, draft_of(old), old, on_secret=OnSecret.REDACT)
         entry = entry_for(app, one, old, caller.user)
         entry = replace(entry, given=entry.given - {"ttl_days"}, expires_at=old.expires_at)  # what expired stays so
         transaction.memories.update(old, entry, "redact", revive=False, keep=False)

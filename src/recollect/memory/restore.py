@@ -11,7 +11,6 @@ from recollect.domain.requests import Caller, Draft, MemoryFields, Restore
 from recollect.domain.results import KEPT_AS, JournalEntry, Memory, Outcome, WriteStatus
 from recollect.domain.search import View
 from recollect.errors import Conflict, Forbidden
-from recollect.gate import clear
 from recollect.memory import merges
 from recollect.memory.prepare_write import (
     MASKED,
@@ -100,7 +99,7 @@ def _bring_back(
             draft = draft.model_copy(update={"importance": faded_from})
         if content is not None:
             draft = draft.model_copy(update={"content": content, "title": "", "abstract": "", "overview": ""})
-        back = prepare_draft(app, clear(draft, app.on_secret), old, made)
+        back = prepare_draft(app, draft, old, made)
         notes: tuple[str, ...] = (MASKED,) if back.draft != draft else ()
         notes += _undo_merge(app, transaction, old, caller, made)
         notes += same_text_note(transaction, back, old, app.clock())
@@ -147,7 +146,7 @@ def _write_back(
     names = (changed & MemoryFields.model_fields.keys() - {"key", "ttl_days"}) | written | {"content"}
     taken = {name: getattr(kept, name) for name in names}
     draft = Draft(**{"scope": old.scope, "confidence": old.confidence} | taken)
-    back = prepare_draft(app, clear(draft, app.on_secret), old, made)
+    back = prepare_draft(app, draft, old, made)
     notes: tuple[str, ...] = (MASKED,) if back.draft != draft else ()
     now_kept = transaction.memories.update(old, entry_for(app, back, old, caller.user, kept.stamp), _NAME)
     transaction.memories.delete(kept.id)

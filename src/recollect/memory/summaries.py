@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Final
 
 from recollect.app import App
@@ -13,16 +12,14 @@ from recollect.domain.origin import least_trusted
 from recollect.domain.requests import Caller, Draft
 from recollect.domain.results import Memory
 from recollect.errors import SecretFound
-from recollect.gate import clear
 from recollect.memory.condense import IN_SHORT, kept_fields, quotable_text, quotes_any
 from recollect.memory.describe import sum_up_later
 from recollect.memory.prepare_write import (
     Embeddings,
-    PreparedDraft,
-    clear_or_journal,
     draft_of,
     entry_for,
-    evict_surplus,
+    evict_memory,
+    journal_refusals,
     new_entry,
     prepare_draft,
 )
@@ -54,19 +51,23 @@ def write_summary(
         **kept_fields(members),
     )
     try:
-        one = prepare_draft(app, clear_or_journal(app, draft, namespace, caller))
+        with journal_refusals(app, namespace, caller):
+            one = prepare_draft(app, draft)
     except SecretFound:
         return None
     entry = new_entry(app, one, caller.user, least_trusted(one.stamp for one in members), review_of_members(members))
-    named = dict.fromkeys(chain(entry.entities, *(member.entities for member in members)))
+    named = dict.fromkeys(chain(entry.parts.entities, *(member.entities for member in members)))
     with app.records.writing(caller.writable(namespace), caller.user) as transaction:
         if any(transaction.lookup.by_id(member.id) != member for member in members):
             return None
-        new = transaction.memories.insert(replace(entry, entities=tuple(named)[:MOST_NAMED]))
+        new = transaction.memories.insert(entry.with_entities(islice(named, MOST_NAMED)))
         for member in members:
             transaction.memories.supersede(member.id, by=new)
-        if evict_surplus(app, transaction, new):
-            app.run_later(app.text.purge_deleted)
+        surplus = transaction.retention.surplus(app.retention_rules.max_memories, new)
+        for memory_id in surplus:
+            evict_memory(transaction, memory_id)
+    if surplus:
+        app.run_later(app.text.purge_deleted)
     sum_up_later(app, new, members, caller)
     return new
 
@@ -120,8 +121,7 @@ def _take_lines_out(
         return True
     fields = draft_of(whole).model_dump(exclude_unset=True, exclude={"abstract", "overview"})  # these are made anew
     draft = Draft(**fields | {"content": "\n".join([first, *rest])})
-    one = prepare_draft(app, clear(draft, OnSecret.REDACT), whole, embedded)
-    if expired(whole, app.clock()) or whole.merged_into is not None:
-        one = PreparedDraft(one.cleared, one.content_hash, ())  # no index holds what is hidden
+    shown = not expired(whole, app.clock()) and whole.merged_into is None
+    one = prepare_draft(app, draft, whole, embedded, on_secret=OnSecret.REDACT, indexed=shown)
     transaction.memories.update(whole, entry_for(app, one, whole, author), "update", revive=False, keep=False)
     return True

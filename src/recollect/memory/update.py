@@ -9,7 +9,6 @@ from recollect.domain.enums import Sensitivity, strictest
 from recollect.domain.requests import Caller, Draft, Levels, MemoryFields, Update
 from recollect.domain.results import Memory, Outcome, WriteStatus
 from recollect.errors import Forbidden, NotFound
-from recollect.gate import clear
 from recollect.memory.describe import describe_later
 from recollect.memory.prepare_write import (
     MASKED,
@@ -77,7 +76,7 @@ def _write_update(
         key = draft.key if "key" in draft.model_fields_set else old.key
         seen = level in allowed_levels(request)
         refuse_taken_key(writing, key, old, level, app.clock(), seen=seen)
-        one = prepare_draft(app, clear(draft, app.on_secret), old, made)
+        one = prepare_draft(app, draft, old, made)
         notes: tuple[str, ...] = (MASKED,) if asked != request or one.draft != draft else ()
         if one.content_hash != old.content_hash:
             notes += same_text_note(writing, one, old, app.clock())

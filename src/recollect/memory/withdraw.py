@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from rapidfuzz import fuzz, process
@@ -20,7 +20,6 @@ from recollect.domain.requests import Caller, Draft, MemoryFields
 from recollect.domain.results import Fact, Memory
 from recollect.domain.review import UndoWithdrawal, Withdraw, Withdrawn
 from recollect.errors import NotFound
-from recollect.gate import clear
 from recollect.memory import merges
 from recollect.memory.condense import (
     IN_SHORT,
@@ -35,7 +34,6 @@ from recollect.memory.condense import (
 )
 from recollect.memory.prepare_write import (
     Embeddings,
-    PreparedDraft,
     draft_of,
     entry_for,
     prepare_draft,
@@ -144,17 +142,16 @@ class _Work:
         if kept is not None:
             self.writing.withdrawals.put_away(kept)
         self.undo["copies"].append([whole.id, copy])
-        one = prepare_draft(self.app, clear(draft, OnSecret.REDACT), whole, self.made)
-        if expired(whole, self.app.clock()) or whole.merged_into is not None:
-            one = PreparedDraft(one.cleared, one.content_hash, ())
+        shown = not expired(whole, self.app.clock()) and whole.merged_into is None
+        one = prepare_draft(self.app, draft, whole, self.made, on_secret=OnSecret.REDACT, indexed=shown)
         entry = entry_for(self.app, one, whole, self.caller.user)
         stamp = least_trusted([*(each.stamp for each in members), *more] or [whole.stamp])
         reviews = {each.review for each in members}
         review = reviews.pop() if len(reviews) == 1 else whole.review
-        named = dict.fromkeys(chain(entry.entities, *(each.entities for each in members)))
+        named = dict.fromkeys(chain(entry.parts.entities, *(each.entities for each in members)))
         entry = replace(entry, said_by=stamp.said_by, came_from=stamp.came_from or None, review=review)
         trust = min(draft.trust, MOST_TRUST[stamp.said_by])
-        entry = replace(entry, entities=tuple(named)[:MOST_NAMED], expires_at=whole.expires_at, trust=trust)
+        entry = replace(entry.with_entities(islice(named, MOST_NAMED)), expires_at=whole.expires_at, trust=trust)
         self.writing.memories.update(whole, entry, "withdraw", revive=False, keep=False)
         self.rebuilt.append(whole.id)
 
@@ -183,6 +180,7 @@ class _Work:
         good_lines = {line for one in gone if not one.here for line in one.note["lines"]}
 
         def stays(line: str) -> bool:
+            """Say whether a line of a summary stays: it quotes a good member, or no bad one and sums up nothing."""
             if line in good_lines or quotes_any(line, good):
                 return True
             return not line.startswith(IN_SHORT) and line not in bad_lines and not quotes_any(line, bad)
@@ -385,13 +383,12 @@ def _undo_in_namespace(
         whole, copy = writing.lookup.by_id(whole_id), writing.lookup.by_id(copy_id)
         if whole is None or copy is None:
             continue
-        one = prepare_draft(app, clear(draft_of(copy), OnSecret.REDACT), whole, made)
-        if expired(whole, app.clock()) or whole.merged_into is not None:
-            one = PreparedDraft(one.cleared, one.content_hash, ())
+        shown = not expired(whole, app.clock()) and whole.merged_into is None
+        one = prepare_draft(app, draft_of(copy), whole, made, on_secret=OnSecret.REDACT, indexed=shown)
         entry = entry_for(app, one, whole, caller.user)
         stamp = copy.stamp
         entry = replace(entry, said_by=stamp.said_by, came_from=stamp.came_from or None, review=copy.review)
-        entry = replace(entry, entities=copy.entities, expires_at=copy.expires_at)
+        entry = replace(entry.with_entities(copy.entities), expires_at=copy.expires_at)
         writing.memories.update(whole, entry, "restore", revive=False, keep=False)
         writing.memories.delete(copy_id)
         rebuilt.append(whole_id)
@@ -400,7 +397,7 @@ def _undo_in_namespace(
             writing.withdrawals.set_part_of(one_part, whole_id)
     for memory_id in undo["hidden"]:
         if (old := writing.lookup.by_id(memory_id)) is not None and old.deleted_at is not None:
-            back = prepare_draft(app, clear(draft_of(old), OnSecret.REDACT), old, made)
+            back = prepare_draft(app, draft_of(old), old, made, on_secret=OnSecret.REDACT)
             entry = replace(entry_for(app, back, old, caller.user), expires_at=old.expires_at)
             writing.memories.update(old, entry, "restore", keep=False)
             if old.superseded_by is not None:
@@ -470,4 +467,5 @@ def _with_quotes(lines: Sequence[str], members: Sequence[Memory]) -> list[str]:
 
 
 def _of_all(members: Sequence[Memory], category: str) -> bool:
+    """Say whether all the members have this category."""
     return all(one.category == category for one in members)

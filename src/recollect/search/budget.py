@@ -39,6 +39,7 @@ def recalled_within(whole: Recalled, max_tokens: int, count: Count) -> Recalled:
     matches = whole.index.lines if whole.index else ()
 
     def cut(lines: Sequence[IndexLine], hits: Sequence[Hit], notes: Sequence[str]) -> Recalled:
+        """Return the answer with these lines, hits and notes, which says how many of each it leaves out."""
         index = Index(tuple(lines), omitted=len(matches) - len(hits), unlisted=len(matches) - len(lines))
         return replace(whole, hits=tuple(hits), notes=tuple(notes), index=index)
 
@@ -65,6 +66,7 @@ def page_within(page: CompactRecalled, max_tokens: int, count: Count) -> Compact
     """
 
     def cost(hits: Sequence[Hit]) -> int:
+        """Return how many tokens the answer with these hits takes."""
         return count(printed(neutral_json(replace(page, hits=tuple(hits)).public())))
 
     if cost(page.hits) <= max_tokens:

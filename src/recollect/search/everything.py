@@ -39,4 +39,5 @@ def asks_for_everything(query: str) -> bool:
 
 
 def _words(query: str) -> list[str]:
+    """Return the folded words of a query that say something."""
     return [word for word in _WORD.findall(fold(query)) if word not in STOP_WORDS]

@@ -80,6 +80,7 @@ def count_use(app: App, memories: Sequence[Memory], at: datetime, caller: Caller
     ending = [one.id for one in memories if one.expires_at is not None and one.ttl_days is None]
 
     def extend() -> None:
+        """Let the found memories live on, by their importance or for the days of the captured."""
         if app.retention_rules.retention is Retention.IMPORTANCE:
             app.records.lists.extend_expiry(ending, at, caller.user)
         elif ending and app.lifecycle.default_ttl_days:

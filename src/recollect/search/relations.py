@@ -44,6 +44,7 @@ class Relations:
         ranks = {one: rank for rank, one in enumerate(order)}
 
         def rank_of(memory_id: int) -> int:
+            """Return the rank of a memory, -1 for a memory without one."""
             return ranks.get(memory_id, -1)
 
         found: dict[int, int] = {}

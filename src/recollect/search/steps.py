@@ -185,6 +185,7 @@ def moved_up(order: Order, ahead: Iterable[tuple[int, int]]) -> Order:
     found: dict[int, None] = {}
 
     def put(place: int) -> None:
+        """Put a candidate into the order, before it those that are to lead it."""
         waiting = leaders.pop(place, set())
         for leader in (other for other in places if other in waiting):
             put(leader)

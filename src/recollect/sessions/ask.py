@@ -96,4 +96,5 @@ def _undecided_drafts(app: App, caller: Caller, ids: Sequence[int]) -> list[Memo
 
 
 def _title_line(memory: Memory) -> str:
+    """Return a memory as one harmless line: its id and its title, or what it says."""
     return neutral(f"[{memory.id}] {governed(one_line(memory.title or memory.content)).text}")

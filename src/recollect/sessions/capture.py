@@ -168,6 +168,7 @@ def _notes_past_gate(notes: Sequence[Note], gate: float) -> list[Note]:
 
 
 def _score_note(note: Note, near: Sequence[Similar] = ()) -> Memorability:
+    """Return how memorable a note is beside its near memories; a command that passes now stands out."""
     return memorability(note.content, note.kind, (hit.cosine for hit in near), passes_now=note.proof)
 
 

@@ -129,6 +129,7 @@ def _file_name(path: str) -> str:
 
 
 def _may_be_compressed(memory: Memory, before: datetime) -> bool:
+    """Say whether a memory may be condensed, is in sight, and has not changed since `before`."""
     return may_condense(memory) and memory.updated_at < before and not memory.is_hidden
 
 

@@ -158,6 +158,7 @@ def _ids_over_limit(captured: Sequence[AgingMemory], most: int) -> list[int]:
 
 
 def _batches(ids: Sequence[int], size: int) -> Iterator[Sequence[int]]:
+    """Return the ids in groups of at most `size`."""
     return (ids[start : start + size] for start in range(0, len(ids), size))
 
 

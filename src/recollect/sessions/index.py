@@ -161,6 +161,7 @@ def _line_worth(memory: Memory, now: datetime, about: Collection[str]) -> float:
 
 
 def _naming_text(memory: Memory) -> str:
+    """Return the words by which a memory is named: title, key, labels and files."""
     return " ".join((memory.title, memory.key or "", memory.category or "", *memory.tags, *memory.files_modified))
 
 
@@ -198,6 +199,7 @@ def labelled_line(memory: Memory, text: str, now: datetime) -> str:
 
 
 def _topic_of(memory: Memory) -> str:
+    """Return the topic under which a memory is listed: its category, else its first tag."""
     return memory.category or next(iter(memory.tags), "") or _NO_TOPIC
 
 

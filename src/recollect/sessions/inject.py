@@ -148,6 +148,7 @@ def note_delivered(context: Context[NoteShown]) -> None:
 
 
 def _may_inject(context: Context[Any]) -> bool:
+    """Say whether memories may be added to this event: there is a store, and the settings let it."""
     return context.has("memory.store") and context.settings.inject and context.settings.max_inject_count > 0
 
 

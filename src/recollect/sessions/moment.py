@@ -131,6 +131,7 @@ def _memories_in_order(context: Context[Any], ids: Iterator[int]) -> Iterator[Me
 
 
 def _view_of_moments(app: App, caller: Caller) -> View:
+    """Return what the caller may see of memories that speak unasked, without parts of summaries."""
     return view_of(app, Filters(), caller).model_copy(update={"condensed": False, "speaking": True})
 
 
@@ -157,6 +158,7 @@ def _actions_of(app: App, event: BeforeTool | UseTool, *, failed: bool) -> Itera
 
 
 def _paths_of(occurrence: Occurrence) -> list[str]:
+    """Return the paths that an occurrence is about, each once."""
     return [path.replace("\\", "/") for path in dict.fromkeys(chain([occurrence.path], occurrence.patched))]
 
 

@@ -65,6 +65,7 @@ _LOCKS: Final = tuple(threading.Lock() for _ in range(64))
 
 
 def _ends_of(output: str) -> str:
+    """Return a long output without its middle."""
     return output if len(output) <= 2 * _MAX_ANSWERED else f"{output[:_MAX_ANSWERED]}\n{output[-_MAX_ANSWERED:]}"
 
 
@@ -215,6 +216,7 @@ def session_end(app: App, request: EndSession, caller: Caller, *, request_id: st
 
 
 def _stages_for(*, answering: bool) -> list[Stage]:
+    """Return the stages that answer, or all others."""
     return [stage for stage in STAGES if (stage.module == _ANSWERING_STAGE) is answering]
 
 
@@ -279,6 +281,7 @@ def _save_session(context: Context[E], failed: Sequence[str]) -> None:
     before = state_of(context.session.state)
 
     def state_after(stored: dict[str, Any]) -> dict[str, Any]:
+        """Return the stored state, which another event may have changed meanwhile, with what this event changed."""
         return rebased(before, context.state, state_of(stored)).model_dump(mode="json")
 
     context.app.sessions.save(session, context.observations, state_after)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from recollect.domain.enums import FactType, ObservationType, Sensitivity
 from recollect.domain.origin import Origin, SaidBy
 from recollect.domain.requests import Draft, StoreFact
-from recollect.domain.results import Entity
 from recollect.domain.transfer import MemoryRecord
 from recollect.gate import Cleared
+from recollect.text.text_parts import TextParts
 
 if TYPE_CHECKING:
+    from recollect.domain.results import Entity
     from recollect.engines.chunks import Chunk
 
 
@@ -51,13 +52,7 @@ class Entry:
     cleared: Cleared[Draft]
     given: frozenset[str]
     content_hash: str
-    title: str
-    abstract: str
-    overview: str
-    keywords: str
-    words: frozenset[str]
-    speaker_words: frozenset[str]
-    entities: tuple[Entity, ...]
+    parts: TextParts
     chunks: tuple[Chunk, ...] | None
     confidence: float
     at: datetime
@@ -67,6 +62,10 @@ class Entry:
     said_by: SaidBy = SaidBy.PERSON
     came_from: str | None = None
     review: str | None = None
+
+    def with_entities(self, named: Iterable[Entity]) -> Entry:
+        """Return the entry with these entities, each once, in place of those of its text."""
+        return replace(self, parts=replace(self.parts, entities=tuple(dict.fromkeys(named))))
 
 
 @dataclass(frozen=True, slots=True)

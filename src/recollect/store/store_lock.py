@@ -9,18 +9,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from filelock import FileLock, Timeout
 
 from recollect.errors import StoreOwned
 from recollect.store.files import secure_folder
 from recollect.store.ownership import unwritable
+from recollect.store_owner import ABOUT, DAEMON, LOCK, is_locked, read_owner
 
-DAEMON = "recollect serve"
-"""The role of an owner that is a daemon."""
-_LOCK = "owner.lock"
-_ABOUT = "owner.json"
 _PATIENCE = 1.0  # seconds
 
 
@@ -44,11 +40,11 @@ def own(folder: Path, role: str = "") -> Owner:
     A short wait lets a process that is just ending go first. `role` is what this one calls itself. Raises
     `StoreUnusable` when the folder cannot be written.
     """
-    lock = FileLock(folder / _LOCK, timeout=_PATIENCE, is_singleton=False, mode=0o600)
+    lock = FileLock(folder / LOCK, timeout=_PATIENCE, is_singleton=False, mode=0o600)
     verb = [word for word in sys.argv[1:2] if word.isidentifier()]
     command = role or " ".join([Path(sys.argv[0]).name, *verb]).strip() or Path(sys.executable).name
     since = datetime.now(UTC).isoformat(timespec="seconds")
-    about = folder / _ABOUT
+    about = folder / ABOUT
     secure_folder(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -64,14 +60,10 @@ def own(folder: Path, role: str = "") -> Owner:
 
 def held(folder: Path) -> bool:
     """Say whether some process owns the store at this moment; a folder that nobody can lock has no owner."""
-    if not (folder / _LOCK).exists():
+    if not (folder / LOCK).exists():
         return False
     secure_folder(folder)
-    try:
-        with FileLock(folder / _LOCK, timeout=0, is_singleton=False, mode=0o600):
-            return False
-    except OSError as error:
-        return isinstance(error, Timeout)
+    return is_locked(str(folder / LOCK))
 
 
 def owned(folder: Path) -> StoreOwned:
@@ -83,7 +75,7 @@ def owned(folder: Path) -> StoreOwned:
 
 def owner_of(folder: Path) -> str:
     """Describe the owner as it described itself: process, command and since when."""
-    about = _owner_fields(folder)
+    about = read_owner(folder)
     if about.keys() >= {"pid", "command", "since"}:
         return f"process {about['pid']} ({about['command']}, since {about['since']})"
     return "another process"
@@ -91,19 +83,10 @@ def owner_of(folder: Path) -> str:
 
 def role_of(folder: Path) -> str:
     """Return what the owner of the store calls itself, or an empty string."""
-    return str(_owner_fields(folder).get("command", ""))
+    return str(read_owner(folder).get("command", ""))
 
 
 def pid_of(folder: Path) -> int | None:
     """Return the process that says it owns the store."""
-    pid = _owner_fields(folder).get("pid")
+    pid = read_owner(folder).get("pid")
     return pid if isinstance(pid, int) else None
-
-
-def _owner_fields(folder: Path) -> dict[str, Any]:
-    """Return what the owner wrote about itself; empty where nothing readable is there."""
-    try:
-        about = json.loads((folder / _ABOUT).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return about if isinstance(about, dict) else {}

@@ -27,7 +27,7 @@ from recollect.domain.transfer import (
 from recollect.engines.chunks import chunks_of_each
 from recollect.errors import RecollectError
 from recollect.gate import Cleared
-from recollect.memory.prepare_write import evict_surplus
+from recollect.memory.prepare_write import evict_memory
 from recollect.search.visibility import levels_of_write, parse_id
 from recollect.store.entries import FactEntry
 from recollect.transfer.import_checks import CheckedMemory, Checks, Report
@@ -139,11 +139,12 @@ class _Batch:
 
     def finish(self) -> None:
         """Remove the memories above the store's limit, and update the vector index."""
-        if self._app.retention_rules.max_memories:
+        if most := self._app.retention_rules.max_memories:
             for namespace in self._app.records.namespaces.existing(self._caller.writable_namespaces()):
                 levels = levels_of_write(self._request)
                 with self._app.records.writing(namespace, self._caller.user, levels) as transaction:
-                    evict_surplus(self._app, transaction, 0)
+                    for memory_id in transaction.retention.surplus(most, 0):
+                        evict_memory(transaction, memory_id)
         self._app.records.request_sync()
         self._app.run_later(self._app.vectors.sync)  # where nothing works in the background, at once
 

@@ -19,7 +19,7 @@ from filelock import FileLock
 
 from command_line import EXECUTABLE
 from hook_payloads import payload
-from recollect import process
+from recollect import process, store_owner
 from recollect.client import launch, light
 from recollect.doors import hook, hook_spool
 from stand_in_daemon import TOKEN, http, publish, standing_in
@@ -423,10 +423,10 @@ def test_a_port_counts_only_while_its_daemon_owns_the_store(
     publish(home, home / "s", socket="", port=9, pid=os.getpid())
     assert run(PROMPT, seconds=0.2) == ""
     assert started == [{}]
-    assert not light.owns(str(home), os.getpid())
+    assert not store_owner.owns(str(home), os.getpid())
     with owned(home) as pid:
-        assert light.owns(str(home), pid)
-        assert not light.owns(str(home), pid + 1)
+        assert store_owner.owns(str(home), pid)
+        assert not store_owner.owns(str(home), pid + 1)
 
 
 @contextmanager

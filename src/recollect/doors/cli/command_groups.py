@@ -13,42 +13,10 @@ from typer.core import TyperArgument, TyperCommand, TyperGroup
 from typer.main import get_group
 
 from recollect.doors.cli.aliases import IN_GROUPS, NEAREST, expand_alias
+from recollect.doors.cli.command_table import GROUPS, PARTS
 from recollect.doors.cli.dispatch import HELP
 from recollect.doors.cli.options import FILTERS
 
-GROUPS: Final = {
-    "Every day": "remember recall list show edit update forget undo",
-    "Put in order": "pin unpin bury unbury tag tags move promote",
-    "Other ways to look": "timeline by-file by-concept similar prompt fact facts stats session page",
-    "Set up": "init install uninstall project",
-    "Look after the store": (
-        "doctor status start stop settings reindex rescan inbox withdraw purge summarize backup migrate-store"
-    ),
-    "In and out": "import export extract",
-    "For programs": "mcp serve hook",
-    "Teams": "login logout user team token audit",
-}
-"""The commands in the order of the help."""
-
-PARTS: Final = {
-    "backup": "backup restore",
-    "daemon": "start status stop",
-    "doctor": "doctor",
-    "edit": "edit update",
-    "forget": "forget",
-    "login": "login logout",
-    "page": "page",
-    "review": "inbox withdraw",
-    "serve": "mcp serve",
-    "sessions": "session",
-    "settings": "settings",
-    "setup": "hook init install uninstall",
-    "store": "migrate-store reindex",
-    "tags": "tag tags",
-    "team": "audit project team token user",
-    "transfer": "export extract import",
-}
-"""The commands of each further module of this folder, which is imported once one of them is wanted."""
 _PART_OF: Final = {name: part for part, names in PARTS.items() for name in names.split()}
 
 _EITHER_PLACE: Final = frozenset(("--user", "--team", "--project"))

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 
 from recollect import __version__, environment
 from recollect.doors.cli.aliases import expand_alias
+from recollect.doors.cli.command_table import COMMANDS
 from recollect.setting_texts import SettingTexts, variables
 from recollect.store_folder import DATABASE
 
@@ -26,8 +27,10 @@ _COLUMNS: Final = 80
 _NO_COMMAND: Final = 2  # exit code
 _COMPLETE: Final = "_RECOLLECT_COMPLETE"  # set by a shell that asks what completes a command line
 IN_DAEMON: Final = frozenset(
-    "bury by-concept by-file edit fact facts forget import inbox list move pin promote prompt purge recall remember "
-    "rescan session show similar stats summarize tag tags timeline unbury undo unpin update withdraw".split()
+    (
+        *COMMANDS,
+        *"edit forget import inbox list recall remember rescan session show tag tags update withdraw".split(),
+    )
 )
 """The commands that only run operations: the daemon runs them, and is started where none is running."""
 HERE: Final = frozenset(

@@ -21,6 +21,7 @@ from recollect.domain.verbs import BY_NAME
 from recollect.doors.cli import exit_codes, terminal
 from recollect.doors.cli.answers import print_answer, print_memory, with_contents
 from recollect.doors.cli.command_groups import FILTERS_COMMAND, Commands
+from recollect.doors.cli.command_table import COMMANDS
 from recollect.doors.cli.opening import opened
 from recollect.doors.cli.options import Fields, MoreIds, from_fields, ids_of, projects
 from recollect.doors.cli.render import out
@@ -46,33 +47,6 @@ _NEED_STORE: Final = frozenset(
 
 _WITHOUT_TOKEN: Final = frozenset(("login", "logout"))
 """The commands that find the file of the token themselves, which need not be there yet."""
-
-COMMANDS: Final = {
-    "timeline": ("get_timeline", "List the latest memories, in the order of their creation."),
-    "by-file": ("search_by_file", "List memories of work that read or modified a file."),
-    "by-concept": ("search_by_concept", "List memories about a concept."),
-    "similar": ("find_similar", "List memories that are similar to a text or to another memory."),
-    "prompt": (
-        "format_for_prompt",
-        "Print the most useful memories for a language model. They are Markdown, fenced as data.",
-    ),
-    "undo": ("restore", "Bring back what was hidden, merged, replaced or summarized."),
-    "pin": ("pin", "Keep memories for good, and show them first where memories are shown unasked."),
-    "unpin": ("unpin", "Undo `pin`."),
-    "bury": ("bury", "Keep memories searchable, but never show them unasked."),
-    "unbury": ("unbury", "Undo `bury`."),
-    "move": ("move_memory", "Move memories to another project or scope. They get new ids, and are hidden here."),
-    "promote": ("promote", "Move memories to where all your projects see them: personal, or the team."),
-    "fact": ("store_fact", "Store a fact. With `--replaces` what held of its subject and predicate before ends."),
-    "facts": ("query_facts", "List the facts that hold, or held at a time."),
-    "stats": ("stats", "Count what is stored, by scope, kind and state."),
-    "purge": ("purge_expired", "Remove expired memories for good."),
-    "summarize": (
-        "summarize_old",
-        "Condense old memories into summaries. There is one per category; its originals rank below it.",
-    ),
-}
-"""The commands that only run an operation."""
 
 _SEVERAL: Final = frozenset(("undo", "pin", "unpin", "bury", "unbury", "move", "promote"))
 """Those of them that take several ids."""

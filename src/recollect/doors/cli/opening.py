@@ -18,6 +18,7 @@ from recollect.errors import InvalidInput, StoreOwned
 from recollect.settings import Settings
 from recollect.store import store_lock
 from recollect.store.files import read_only
+from recollect.store_owner import DAEMON
 
 NEED_MODEL: Final = {
     *("remember", "recall", "update_memory", "restore", "find_similar", "format_for_prompt", "summarize_old"),
@@ -98,7 +99,7 @@ def _open_unless_daemon(settings: Settings, *, model: bool) -> App | None:
     try:
         return recollect.open_app(settings, wait=model, background=False)
     except StoreOwned:
-        if settings.daemon and store_lock.role_of(settings.folder) == store_lock.DAEMON:
+        if settings.daemon and store_lock.role_of(settings.folder) == DAEMON:
             return None
         raise
 

@@ -29,6 +29,7 @@ from recollect.doors.http.messages import to_recollect_error
 from recollect.errors import DaemonUnreachable
 from recollect.settings import Settings
 from recollect.store.ownership import unwritable
+from recollect.store_owner import DAEMON
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +61,7 @@ def serve(
     """
     with ExitStack() as cleanup:
         try:
-            app = cleanup.enter_context(recollect.open_app(settings, wait=False, role=runtime.ROLE))
+            app = cleanup.enter_context(recollect.open_app(settings, wait=False, role=DAEMON))
             listeners = _open_listeners(settings.folder, port)
             published = _runtime_for(settings.folder, listeners, foreground=foreground)
             cleanup.callback(_unpublish_runtime, settings.folder, published)

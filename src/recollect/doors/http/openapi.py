@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Sequence
-from functools import cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pydantic import TypeAdapter
@@ -24,7 +21,6 @@ if TYPE_CHECKING:
     from recollect.doors.http.access import Access
 
 _SCHEMAS: Final = "#/components/schemas/{model}"
-_EXAMPLES: Final = Path(__file__).with_name("examples.json")
 _SESSIONS: Final = frozenset(
     (*OPERATIONS.values(), "prompt_submit", "list_sessions", "show_session", "correct_observation")
 )
@@ -115,13 +111,12 @@ def document(access: Access) -> dict[str, Any]:
         for hidden in taken.keys() - one.fields.keys():
             del taken[hidden]
 
-    def described(one: Verb, path: str, **more: Any) -> dict[str, Any]:
-        example = _read_examples().get(path, {})
+    def described(one: Verb, **more: Any) -> dict[str, Any]:
         return {
             "summary": one.name.replace("_", " ").capitalize(),
             "description": inspect.getdoc(handlers[one.name]) or "",
-            "requestBody": _request_body(requests[one.name], example.get("request")),
-            "responses": _answer_response(answers[one.name], example.get("answer")) | _failure_responses(),
+            "requestBody": _request_body(requests[one.name]),
+            "responses": _answer_response(answers[one.name]) | _failure_responses(),
             **more,
         }
 
@@ -129,10 +124,10 @@ def document(access: Access) -> dict[str, Any]:
     for one in VERBS:
         more = {"operationId": one.name, "tags": ["sessions" if one.name in _SESSIONS else "memories"]}
         parameters = [*access.parameters, *([_KEY] if one.writes else [])]
-        paths[f"/v1/{one.name}"] = {"post": described(one, one.name, parameters=parameters, **more)}
+        paths[f"/v1/{one.name}"] = {"post": described(one, parameters=parameters, **more)}
     for one in administration:
         more = {"operationId": f"admin_{one.name}", "tags": ["administration"]}
-        paths[f"/v1/admin/{one.name}"] = {"post": described(one, f"admin/{one.name}", **more)}
+        paths[f"/v1/admin/{one.name}"] = {"post": described(one, **more)}
     paths["/v1/memory"] = {"post": _describe_memory([*access.parameters, _KEY])}
     for event in OPERATIONS:
         paths[f"/v1/hooks/{event}"] = {"post": _describe_hook(event, requests[operation_of(event).name], access)}
@@ -149,12 +144,6 @@ def document(access: Access) -> dict[str, Any]:
         "components": {"schemas": {"Error": _ERROR} | asked | defined, "securitySchemes": {"token": _TOKEN}},
         "security": [{"token": []}],
     }
-
-
-@cache
-def _read_examples() -> dict[str, dict[str, Any]]:
-    """Return the examples by path: of each a `request` and its `answer`."""
-    return dict(json.loads(_EXAMPLES.read_text(encoding="utf-8")))
 
 
 def _schemas_of(kinds: dict[str, Any], generator: type[GenerateJsonSchema]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -233,13 +222,13 @@ def _failure_responses() -> dict[str, Any]:
     }
 
 
-def _answer_response(schema: dict[str, Any], example: Any) -> dict[str, Any]:
+def _answer_response(schema: dict[str, Any], example: Any = None) -> dict[str, Any]:
     return {"200": {"description": "Answer", "content": _json_content(schema, example)}}
 
 
-def _request_body(schema: dict[str, Any], example: Any) -> dict[str, Any]:
+def _request_body(schema: dict[str, Any], example: Any = None) -> dict[str, Any]:
     return {"required": True, "content": _json_content(schema, example)}
 
 
-def _json_content(schema: dict[str, Any], example: Any) -> dict[str, Any]:
-    return {JSON: {"schema": schema, "example": example}}
+def _json_content(schema: dict[str, Any], example: Any = None) -> dict[str, Any]:
+    return {JSON: {"schema": schema} | ({} if example is None else {"example": example})}

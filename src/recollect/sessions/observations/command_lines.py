@@ -52,6 +52,7 @@ def without_documents(command: str) -> str:
 
 
 def _without_separators(quoted: re.Match[str]) -> str:
+    """Return a quoted text, or `…` where a separator of commands in it would part the line."""
     return quoted[0] if not _SEPARATES.search(quoted[0]) else "…"
 
 

@@ -92,10 +92,12 @@ def _echo_reason(occurrence: Occurrence, _lines: list[Line], _seen: Collection[s
 
 
 def _plan_reason(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+    """Return the reason for the agent's plan, an empty text for all else."""
     return "it is the agent's own plan" if occurrence.origin is Origin.PLAN else ""
 
 
 def _order_reason(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+    """Return the reason for output that gives orders to a model, an empty text for all else."""
     return COMMANDED if occurrence.origin is not Origin.PROMPT and gives_orders(occurrence.text) else ""
 
 
@@ -107,6 +109,7 @@ def _emptiness_reason(occurrence: Occurrence, lines: list[Line], _seen: Collecti
 
 
 def _repetition_reason(occurrence: Occurrence, _lines: list[Line], seen: Collection[str]) -> str:
+    """Return the reason for output that the session has seen before, an empty text for all else."""
     return REPEATED if occurrence.origin is not Origin.EDIT and output_digest(occurrence.text) in seen else ""
 
 
@@ -126,6 +129,7 @@ def _unreadable_reason(occurrence: Occurrence, lines: list[Line], _seen: Collect
 
 
 def _is_minified(line: str) -> bool:
+    """Say whether a long line is code without spaces: few blanks, many brackets and separators."""
     return len(line) > 300 and line.count(" ") < len(line) / 12 and sum(map(line.count, "(){};=,")) > len(line) / 14
 
 
@@ -137,6 +141,7 @@ def _json_reason(occurrence: Occurrence, _lines: list[Line], _seen: Collection[s
 
 
 def _search_reason(occurrence: Occurrence, _lines: list[Line], _seen: Collection[str]) -> str:
+    """Return the reason for a search of the code, an empty text for all else."""
     return "it is a search of the code" if occurrence.origin is Origin.SEARCH else ""
 
 

@@ -193,6 +193,7 @@ def _program_tags(occurrence: Occurrence) -> tuple[str, ...]:
 
 
 def _with_relative_paths(folder: str, text: str) -> str:
+    """Return a text with the paths below a folder as relative ones."""
     return text.replace(folder.rstrip("/") + "/", "") if len(folder) > 1 else text
 
 

@@ -205,6 +205,7 @@ def _patch_lines(sign: str, patch: str) -> str:
 
 
 def _plain_output(text: str) -> str:
+    """Return what a terminal shows of an output: without escapes, overwritten lines and invisible characters."""
     plain = _ESCAPES.sub("", _MOVES.sub(gap_for, text.replace("\r\n", "\n")))
     return without_invisible(_OVERWRITTEN.sub("", plain))
 

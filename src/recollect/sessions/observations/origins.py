@@ -104,6 +104,7 @@ def _stamp_of_command(occurrence: Occurrence) -> Stamp:
 
 
 def _asks_network(name: str, rest: str) -> bool:
+    """Say whether a command asks the network: by its name alone, or with one of the subcommands that do."""
     words = _ASKS_NETWORK.get(name)
     return words is not None and (not words or rest.partition(" ")[0] in words.split())
 
@@ -122,5 +123,6 @@ def _is_foreign_file(occurrence: Occurrence, folder: str) -> bool:
 
 
 def _first_argument(occurrence: Occurrence, *names: str) -> str:
+    """Return the first of these inputs of a tool that holds a text, on one line."""
     values = (value for name in names if isinstance(value := occurrence.input.get(name), str) and value.strip())
     return " ".join(next(values, "").split())[:_MAX_ADDRESS]

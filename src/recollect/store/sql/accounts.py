@@ -308,6 +308,7 @@ class AccountWriting:
         return changed
 
     def _find_team_id(self, name: str) -> int | None:
+        """Return the number of the team with this name, None where there is no such team."""
         return self._connection.execute(select(team.c.id).where(team.c.name == name)).scalar()
 
     def _team_id(self, name: str) -> int:
@@ -324,11 +325,13 @@ class AccountWriting:
         return int(found)
 
     def _journal_change(self, chain: str, action: str, **changes: Any) -> None:
+        """Write a line into a chain of the accounts' journal, without the values that are None."""
         told = {name: value for name, value in changes.items() if value is not None}
         extend(self._connection, chain, self._actor, self._at, action, [(None, Sensitivity.PUBLIC, told)])
 
 
 def _select_user(issuer: str, subject: str) -> Select[Any]:
+    """Return the query for the account to which an identity of a provider is linked."""
     query = select(account).join(identity, identity.c.account_id == account.c.id)
     return query.where(identity.c.issuer == issuer, identity.c.subject == subject)
 
@@ -365,4 +368,5 @@ def _roles_by_team(connection: Connection, ids: Sequence[int] | None) -> dict[in
 
 
 def _roles_within(roles: Mapping[str, Role], seen: set[str] | None) -> dict[str, Role]:
+    """Return the roles in those places that are seen, in all where `seen` is None."""
     return {name: role for name, role in roles.items() if seen is None or name in seen}

@@ -172,6 +172,7 @@ class CandidateRows(Mapping[int, RankingRow]):
 
 @lru_cache(maxsize=256)
 def _authority_of(said_by: str | None, source: str, trust: float | None) -> Authority:
+    """Return the authority of the speaker; where none is stored, that which follows from source and trust."""
     speaker = _enum_member("said_by", said_by) or speaker_before_stamps(_enum_member("source", source), trust or 0.0)
     return authority(speaker)
 
@@ -185,5 +186,6 @@ def _read_moments(stored: Sequence[Any]) -> list[datetime | None]:
 
 @lru_cache(maxsize=256)
 def _enum_member(name: str, stored: str | None) -> Any:
+    """Return the member of an enumeration that a column stores as text."""
     kind: Any = memory.c[name].type
     return kind.process_result_value(stored, None)

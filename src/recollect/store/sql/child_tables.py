@@ -55,7 +55,7 @@ _PUT_WORDS = text(
 
 def add_speakers(connection: Connection, namespace_id: int, entries: Iterable[Entry]) -> None:
     """Store each speaker's name under its words."""
-    named = {(one.cleared.value.speaker, word) for one in entries for word in one.speaker_words}
+    named = {(one.cleared.value.speaker, word) for one in entries for word in one.parts.speaker_words}
     values = [{"namespace": namespace_id, "name": name, "word": word} for name, word in sorted(named, key=str)]
     if values:
         connection.execute(_ADD_SPEAKER, values)
@@ -72,7 +72,7 @@ def label_rows(memory_id: int, entry: Entry, fields: Iterable[str] = LISTS) -> I
     for kind in fields:
         for position, value in enumerate(getattr(entry.cleared.value, kind)):
             yield {"memory_id": memory_id, "kind": kind, "position": position, "value": str(value)}
-    yield from _entity_rows(memory_id, entry.entities)
+    yield from _entity_rows(memory_id, entry.parts.entities)
 
 
 def standing_row(memory_id: int, standing: Standing) -> dict[str, Any]:
@@ -166,5 +166,6 @@ def chunk_rows(
 
 
 def _entity_rows(memory_id: int, entities: Iterable[Entity]) -> Iterator[dict[str, Any]]:
+    """Yield a row of the table of labels for each entity of a memory."""
     for position, one in enumerate(entities):
         yield {"memory_id": memory_id, "kind": f"{ENTITY}{one.type}", "position": position, "value": one.name}

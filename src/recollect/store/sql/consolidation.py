@@ -154,6 +154,7 @@ def _session_days(connection: Connection, namespace_id: int) -> tuple[date, ...]
 
 
 def _aging_memory(row: Row[Any]) -> AgingMemory:
+    """Make what consolidation knows of a memory out of its row."""
     values = dict(row._mapping)
     at, counted, current = (values.pop(name) for name in ("at", "counted", "current"))
     return AgingMemory(**values, replaced=not current, mark=None if at is None else Mark(at, counted))

@@ -36,6 +36,7 @@ def begun(engine: Engine, options: Mapping[str, Any]) -> Iterator[Connection]:
 
 
 def _begin(engine: Engine, options: Mapping[str, Any], closing: ExitStack) -> RootTransaction:
+    """Begin a transaction with these options, on a connection that `closing` gives back."""
     return closing.enter_context(engine.connect()).execution_options(**options).begin()
 
 

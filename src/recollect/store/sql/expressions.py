@@ -58,6 +58,7 @@ class any_of(GenericFunction[bool]):  # noqa: N801 - a function of SQL
 
 @compiles(any_of)
 def _in_array(element: any_of, compiler: SQLCompiler, **options: Any) -> str:
+    """Write `any_of` for PostgreSQL, which has arrays."""
     value, listed = (compiler.process(clause, **options) for clause in element.clauses)
     return f"{value} = ANY({listed})"
 
@@ -65,4 +66,5 @@ def _in_array(element: any_of, compiler: SQLCompiler, **options: Any) -> str:
 @compiles(walked)
 @compiles(unindexed)
 def _itself(element: ReturnTypeFromArgs[Any], compiler: SQLCompiler, **options: Any) -> str:
+    """Write the argument alone, where a database needs nothing around it."""
     return compiler.process(element.clauses, **options)

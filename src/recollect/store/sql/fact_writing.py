@@ -179,4 +179,5 @@ class FactWriting:
         return fact_id
 
     def _change(self, old: Fact, **values: Any) -> None:
+        """Write columns of a fact anew."""
         self._transaction.execute(update(fact).where(fact.c.id == old.id).values(**values))

@@ -51,6 +51,7 @@ class _Sorting(NamedTuple):
 
 
 def _instant(text: str) -> datetime:
+    """Return the time that `_place_text` wrote as microseconds."""
     return _EPOCH + int(text) * _MICROSECOND
 
 
@@ -172,6 +173,7 @@ def _page_after(query: Select[Any], sorting: _Sorting, behind: tuple[Any, ...] |
 
 
 def _place_text(value: Any) -> str:
+    """Write a value by which a list is sorted so that it can be read again exactly."""
     return str((value - _EPOCH) // _MICROSECOND) if isinstance(value, datetime) else repr(value)
 
 
@@ -206,6 +208,7 @@ def _ids_to_extend(
 
 
 def _extended_expiry(at: datetime, importance: float, captured_days: float) -> datetime:
+    """Return when a memory expires that is used at this time: by its importance, or after the days of the captured."""
     return at + timedelta(days=captured_days or importance * IMPORTANCE_DAYS)
 
 

@@ -21,6 +21,7 @@ from recollect.store.entries import Entry
 from recollect.store.sql.expressions import Listed, any_of
 from recollect.store.sql.tables import fact, journal, label, memory, namespace, usage
 from recollect.store.sql.visibility import STANDING, of_levels
+from recollect.text.text_parts import TextParts
 
 LISTS = tuple(name for name, field in MemoryFields.model_fields.items() if field.default == ())
 """The fields of a draft that hold several values: each is a kind of label."""
@@ -73,6 +74,7 @@ LINE = tuple(_field_names(JournalEntry))
 """The columns of a line of the journal that are shown."""
 _LINE = _noun_columns(JournalEntry, journal)
 _OF_ENTRY = tuple(name for name in _field_names(Entry) if name in memory.c)
+_OF_PARTS = tuple(name for name in _field_names(TextParts) if name in memory.c)
 
 
 def load(connection: Connection, condition: ColumnElement[bool], levels: Iterable[str]) -> list[Memory]:
@@ -109,6 +111,7 @@ def columns_of(entry: Entry, given: Collection[str] | None = None) -> dict[str, 
     draft = entry.cleared.value
     values = {name: getattr(draft, name) for name in _OF_DRAFT if given is None or name in given}
     values |= {name: one for name in _OF_ENTRY if (one := getattr(entry, name)) is not None or memory.c[name].nullable}
+    values |= {name: getattr(entry.parts, name) for name in _OF_PARTS}
     values |= {"content": draft.content, "updated_at": entry.at}
     return {name: "" if one is None and not memory.c[name].nullable else one for name, one in values.items()}
 

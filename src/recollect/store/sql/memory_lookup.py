@@ -23,10 +23,27 @@ _FEW_PREFIXES = 20  # above that reading all keys of a namespace is quicker than
 
 
 @dataclass(frozen=True, slots=True)
+class Matches:
+    """The memories that a draft may be written over: those with the id that it names, its key and its content."""
+
+    named: Memory | None
+    keyed: Memory | None
+    same: Memory | None
+
+
+@dataclass(frozen=True, slots=True)
 class MemoryLookup:
     """Finds memories in one open write transaction."""
 
     _transaction: Transaction
+
+    def matches(self, memory_id: int | None, key: str | None, content_hash: str, level: Sensitivity | None) -> Matches:
+        """Find the memories with this id, and with this key and this content as `by_key` and `by_hash` find them."""
+        return Matches(
+            named=self.by_id(memory_id) if memory_id else None,
+            keyed=self.by_key(key, level) if key else None,
+            same=self.by_hash(content_hash, level),
+        )
 
     def by_id(self, memory_id: int) -> Memory | None:
         """Find the memory with this id, whatever its state."""

@@ -72,7 +72,7 @@ class MemoryWriting:
         insert_all(connection, label, (child_tables.standing_row(at, standing) for at, standing in decided))
         counts = [{"memory_id": at} | {name: getattr(state, name) for name in _COUNTED} for at, _, state in new]
         insert_all(connection, usage, (row for row in counts if any(row[name] for name in _COUNTED)))
-        words = {at: (levels[at], frozenset() if state.hidden else entry.words) for at, entry, state in new}
+        words = {at: (levels[at], frozenset() if state.hidden else entry.parts.words) for at, entry, state in new}
         child_tables.write_words(connection, number, words)
         found = {at: entry.chunks if own.embeds else None for at, entry, state in new if not state.hidden}
         hashes = {at: entry.content_hash for at, entry, _ in new}
@@ -111,7 +111,7 @@ class MemoryWriting:
             moments.replace(connection, old.id, moments.rows_of(old.id, entry))
         hidden = old.deleted_at is not None or old.merged_into is not None
         level = values.get("sensitivity", own.stored(old.sensitivity))
-        self._write_words(old.id, level, entry.words if revive or not hidden else frozenset())
+        self._write_words(old.id, level, entry.parts.words if revive or not hidden else frozenset())
         self._change_level(old, level)
         if entry.content_hash != old.content_hash or (revive and hidden):
             chunks = entry.chunks if own.embeds else None
@@ -205,6 +205,7 @@ class MemoryWriting:
         own.journal(action, (memory_id, row.level, {}))
 
     def _is(self, memory_id: int) -> ColumnElement[bool]:
+        """Return the condition that a row is this memory, in the namespace of the transaction."""
         return (memory.c.id == memory_id) & self._transaction.here()
 
     def _entry_columns(self, entry: Entry, given: Collection[str] | None = None) -> dict[str, Any]:
@@ -253,9 +254,11 @@ class MemoryWriting:
                 own.journal("update", (part.id, level, {"fields": ["sensitivity"]}))
 
     def _count(self, level: str, change: int) -> None:
+        """Change how many memories of a level the namespace has."""
         child_tables.count_memories(self._transaction.connection, self._transaction.namespace_id, level, change)
 
     def _write_words(self, memory_id: int, level: str, words: frozenset[str]) -> None:
+        """Let these be the words of a memory in the vocabulary of the namespace; none takes them out."""
         own = self._transaction
         child_tables.write_words(own.connection, own.namespace_id, {memory_id: (level, words)})
 

@@ -85,6 +85,7 @@ def replace(connection: Connection, memory_id: int, rows: Iterable[dict[str, Any
 
 
 def _moment_row(memory_id: int, position: int, text: str) -> dict[str, Any]:
+    """Return the row of a moment, with the words by which it is found."""
     found = parse_moment(text)
     lead, second = found.leads
     return {"memory_id": memory_id, "position": position, "kind": str(found.kind), "lead": lead, "second": second}

@@ -259,6 +259,7 @@ def _bytes_of(path: Path) -> int:
 
 
 def _newest_line(namespace: str) -> Select[int]:
+    """Return the query for the number of a namespace's newest line of the journal."""
     return select(func.max(tables.journal.c.id)).where(tables.journal.c.namespace == namespace)
 
 
@@ -290,6 +291,7 @@ def _commonest_values(found: Counter[str]) -> dict[str, int]:
 
 
 def _cursor_of(value: Any, number: int) -> str:
+    """Return where the next page begins: behind this value, and this memory among those with the same value."""
     text = value.isoformat() if isinstance(value, datetime) else repr(value)
     return f"{text}{_CURSOR}{number}"
 

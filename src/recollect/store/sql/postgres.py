@@ -241,6 +241,7 @@ def _watch_connection(engine: Engine, patience: Mapping[str, Any], connection: A
     driver: Any = engine.dialect.loaded_dbapi
 
     def answers() -> bool:
+        """Say whether the server takes a connection; only a timeout says that it does not."""
         try:
             driver.connect(**{**given, **patience}).close()
         except driver.OperationalError as error:
@@ -264,9 +265,11 @@ def _end_when_silent(connection: Any, answers: Callable[[], bool], failure: type
     wait = connection.wait
 
     def watched(call: _Call, *given: Any, **named: Any) -> Any:
+        """Wait for the server, and look now and then whether it is there."""
         return wait(_watch_call(call, lost), *given, **named)
 
     def lost() -> None:
+        """Break the connection off and raise where the server is silent."""
         if not answers():
             connection.pgconn.finish()
             raise failure("the server is silent")

@@ -100,6 +100,7 @@ def _count_texts(connection: Connection, view: View) -> tuple[int, int]:
 
 
 def _queued_ids(connection: Connection, view: View) -> list[int]:
+    """Return the ids of the memories of a view that wait for the vector index."""
     return list(connection.execute(_QUEUED, values_of(connection, view)).scalars())
 
 

@@ -26,10 +26,12 @@ class RetentionLookup:
     def surplus(self, most: int, sparing: int) -> list[int]:
         """Return the ids of the memories beyond `most` of each level: hidden, then least used, then oldest first.
 
-        The memory `sparing` is never among them. A replaced memory goes before the memory that replaced it, or it would
-        be current again. Each level of sensitivity is counted by itself, so that none tells of another.
+        With `most` 0 there is no limit. The memory `sparing` is never among them. A replaced memory goes before the
+        memory that replaced it, or it would be current again. Each level of sensitivity is counted by itself, so that
+        none tells of another.
         """
-        return [number for level in self._transaction.levels for number in self._surplus_of_level(level, most, sparing)]
+        levels = self._transaction.levels if most else ()
+        return [number for level in levels for number in self._surplus_of_level(level, most, sparing)]
 
     def _surplus_of_level(self, level: str, most: int, sparing: int) -> list[int]:
         """Return the ids of the memories of a level beyond `most`, the first to be removed first."""

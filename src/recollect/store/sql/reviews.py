@@ -108,6 +108,7 @@ class Reviews:
         """Count what waits for a decision, up to `most`."""
 
         def counted(connection: Connection) -> int:
+            """Count what waits or is in quarantine, up to `most`, of which no more than that is looked at."""
             mine = (waits() & visible(connection, view), _in_quarantine(view) & inside(connection, view.namespaces))
             parts = (select(memory.c.id).where(one).limit(most).subquery() for one in mine)
             counts = (connection.execute(select(func.count()).select_from(one)).scalar_one() for one in parts)

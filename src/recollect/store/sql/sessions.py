@@ -239,6 +239,7 @@ def _without_words(state: dict[str, Any]) -> dict[str, Any]:
 
 
 def _namespaces_of(caller: Caller) -> dict[str, str]:
+    """Return the namespaces of which a caller's session is kept, by column."""
     return {"owner": caller.namespace(Scope.PERSONAL), "project": caller.namespace(Scope.PROJECT)}
 
 

@@ -62,17 +62,20 @@ def _lowered(element: folded, compiler: SQLCompiler, **options: Any) -> str:
 
 @compiles(any_of, "sqlite")
 def _in_json(element: any_of, compiler: SQLCompiler, **options: Any) -> str:
+    """Write `any_of` for SQLite, which reads a list out of JSON."""
     value, listed = (compiler.process(clause, **options) for clause in element.clauses)
     return f"{value} IN (SELECT value FROM json_each({listed}))"  # noqa: S608 - our own text
 
 
 @compiles(unindexed, "sqlite")
 def _with_plus(element: unindexed, compiler: SQLCompiler, **options: Any) -> str:
+    """Write a sign before a column, which keeps SQLite from using an index on it."""
     return f"+{compiler.process(element.clauses, **options)}"
 
 
 @compiles(walked, "sqlite")
 def _plus_nothing(element: walked, compiler: SQLCompiler, **options: Any) -> str:
+    """Write a sum with 0, which keeps SQLite from using an index for the order."""
     return f"{compiler.process(element.clauses, **options)} + 0"
 
 
@@ -93,6 +96,7 @@ class Sqlite(Dialect):
 
         @event.listens_for(engine, "connect")
         def _configure(connection: Any, _: Any) -> None:
+            """Set up a new connection: transactions that we begin ourselves, pragmas, and `lowered` for all scripts."""
             connection.isolation_level = None  # sqlite3's own BEGIN would be deferred
             cursor = connection.cursor()
             for pragma in _PRAGMAS:
@@ -102,6 +106,7 @@ class Sqlite(Dialect):
 
         @event.listens_for(engine, "begin")
         def _begin(connection: Connection) -> None:
+            """Begin a transaction: a write takes the lock at once; none where the connection is used alone."""
             options = connection.get_execution_options()
             if not options.get(ALONE):
                 connection.exec_driver_sql("BEGIN IMMEDIATE" if options.get(WRITE) else "BEGIN")

@@ -43,6 +43,7 @@ def level_of(table: Table) -> ColumnElement[str]:
 
 
 def _index(table: str, *columns: str, unique: bool = False) -> Index:
+    """Return an index on these columns, named after the table and them."""
     return Index(f"{'uq' if unique else 'ix'}_{table}_{'_'.join(columns)}", *columns, unique=unique)
 
 
@@ -464,6 +465,7 @@ class StoreMetadataRow(_Row, table=True):
 
 
 def _table(row: type[SQLModel]) -> Table:
+    """Return the table that a row's class declares."""
     return metadata.tables[str(row.__tablename__)]
 
 

@@ -96,6 +96,7 @@ def keep_namespaces(connection: Connection, names: Sequence[str], found: Mapping
 
 
 def _ids_by_name(connection: Connection, names: Sequence[str]) -> dict[str, int]:
+    """Return the numbers of the namespaces that exist, by name."""
     return dict(map(tuple, connection.execute(_NAMESPACES, {"names": names})))
 
 
@@ -189,6 +190,7 @@ def values_of(connection: Connection, view: View) -> dict[str, Any]:
 
 @lru_cache(maxsize=256)
 def _select_visible(query: Select[Any], shape: View) -> Select[Any]:
+    """Return a query for the rows of some namespaces that a view of this shape may see."""
     return query.where(_visible_condition(shape, any_of(unindexed(memory.c.namespace_id), HERE), _NOW))
 
 

@@ -165,6 +165,7 @@ def _read_schema(connection: Connection) -> dict[tuple[str, str], str]:
 
 
 def _with_sorted_columns(made: str) -> str:
+    """Return a statement that makes a table with its columns sorted, as their order says nothing."""
     head, _, rest = made.partition("(")
     parts, _, options = rest.rpartition(")")
     return _on_one_line(f"{head}({', '.join(sorted(map(_on_one_line, _PART.findall(parts))))}){options}")
