@@ -35,9 +35,9 @@ def test_the_profiles_are_those_of_the_design() -> None:
 @given(unit, unit, unit, st.integers(0, 100), st.floats(0, 1000), st.sampled_from(Profile))
 def test_the_parts_sum_to_the_score(match: float, importance: float, trust: float, uses: int, age: float, profile):
     """The parts sum to 0–1, and each is its weight times what was measured."""
-    memory = a_memory(importance=importance, trust=trust, recalled_count=uses, updated_at=NOW - timedelta(days=age))
+    columns = (np.array([value], dtype=np.float64) for value in (age, 21.0, importance, trust, uses))
     weights = scores.PROFILES[profile]
-    parts = scores.weigh([memory], np.array([match]), weights, NOW)
+    parts = scores.weigh(scores.Merits(*columns), np.array([match]), weights)
     assert 0.0 <= sum(parts.values())[0] <= 1.0 + 1e-9
     assert parts["match"][0] == pytest.approx(weights.match * match)
     assert set(parts) == {name for name, weight in asdict(weights).items() if weight}

@@ -16,7 +16,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from recollect.store.sql.dialect import ALONE, WRITE, Dialect, begun
-from recollect.store.sql.expressions import any_of, folded, unindexed, walked
+from recollect.store.sql.expressions import any_of, folded, json_rows, unindexed, walked
 from recollect.store.text import fts5_schema
 
 _TIMEOUT = "busy_timeout=30000"
@@ -64,6 +64,11 @@ def _lowered(element: folded, compiler: SQLCompiler, **options: Any) -> str:
 def _in_json(element: any_of, compiler: SQLCompiler, **options: Any) -> str:
     value, listed = (compiler.process(clause, **options) for clause in element.clauses)
     return f"{value} IN (SELECT value FROM json_each({listed}))"  # noqa: S608 - our own text
+
+
+@compiles(json_rows, "sqlite")
+def _grouped(element: json_rows, compiler: SQLCompiler, **options: Any) -> str:
+    return f"json_group_array(json_array({compiler.process(element.clauses, **options)}))"
 
 
 @compiles(unindexed, "sqlite")
