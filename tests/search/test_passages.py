@@ -81,6 +81,14 @@ def test_a_query_without_words_is_nowhere() -> None:
     assert shares_of(Proximity({"": 1.0}), "the lake") == (0.0, 0.0)
 
 
+def test_no_stretch_reaches_from_one_text_into_another() -> None:
+    """Several texts are measured at once, and each as if it were alone."""
+    measured = Proximity({"lake": 1.0, "tent": 1.0, "日本": 2.0})
+    texts = ["the lake", "a tent", "", "日本", "the lake and the tent", f"lake{FAR} tent"]
+    assert measured.shares(texts).tolist() == [list(shares_of(measured, text)) for text in texts]
+    assert measured.shares(texts)[:3, 0].tolist() == [0.25, 0.25, 0.0]
+
+
 @quick
 @given(
     st.dictionaries(st.text("abcé日.(*", max_size=3).map(fold), st.floats(0.1, 9.0), max_size=5),

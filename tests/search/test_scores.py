@@ -74,6 +74,18 @@ def test_recency_halves_with_each_half_life(kind: FactType) -> None:
     assert scores.recency(memory, NOW - half_life) == 1.0
 
 
+def test_columns_are_scored_as_memories_are() -> None:
+    """The recency and frequency of a column are those of each memory by itself."""
+    ages, uses = np.array([-1.0, 0.0, 21.0, 90.0]), np.array([0.0, 3.0, 20.0, 500.0])
+    merits = scores.Merits(ages, np.full(4, 21.0), np.zeros(4), np.zeros(4), uses)
+    memories = [
+        a_memory(updated_at=NOW - timedelta(days=age), recalled_count=int(count))
+        for age, count in zip(ages.tolist(), uses.tolist(), strict=True)
+    ]
+    assert merits.recency.tolist() == pytest.approx([scores.recency(one, NOW) for one in memories])
+    assert merits.frequency.tolist() == pytest.approx([scores.frequency(one) for one in memories])
+
+
 def test_half_lives() -> None:
     """Most kinds halve in 21 days; a decision lasts twice as long."""
     assert POLICIES[FactType.GENERAL].half_life == 21.0

@@ -120,6 +120,12 @@ class Sqlite(Dialect):
         with self._write_lock, begun(engine, {WRITE: True}) as connection:
             yield connection
 
+    @contextmanager
+    def writing_alone(self, engine: Engine) -> Iterator[Connection]:
+        """Open a connection for one statement that writes, which SQLite begins and commits itself."""
+        with self._write_lock, begun(engine, {ALONE: True}) as connection:
+            yield connection
+
     def claim_ids(self, connection: Connection, table: Table, wanted: Sequence[int | None]) -> list[int]:
         """Return ids for new rows: those `wanted` that no row ever had, and new ones beyond all of these."""
         highest = self.highest_id(connection, table)
