@@ -115,7 +115,7 @@ SEARCH: dict[str, Reader] = {
     "past": versions.asks_past,
     "statement": lambda text: versions.Asked("a", {}).statement(text),
     "passage": lambda text: passages.best_passage(text, QUERY, None),
-    "shares": QUERY.shares,
+    "shares": lambda text: QUERY.shares([text]),
     "estimate": budget.estimate,
     "quoted": fts5.quoted,
     "misspelling": lambda text: spelling.likelihood(text[:64], text[1:65]),

@@ -70,7 +70,7 @@ def orders(app: App, text: str, caller: Caller) -> Iterator[tuple[str, list[Rank
             ignored = mock.patch.object(versions, name, return_value=False) if name in RULES else nullcontext()
             with ignored:
                 order = ordered(app, query, view, candidates, matches, least, steps)
-            yield name, [one for one in order if one.score >= least][:10]
+            yield name, order.at_least(least).best(10)
 
 
 def measured(one: Set, settings: Settings) -> Worth:

@@ -69,7 +69,7 @@ def asked_of(app: App, one: Set, question: Question, behind: Mapping[str, Sequen
     """Ask one question and compare its best memories."""
     query = Query(query=question.text, limit=BEST, profile="relevance", min_score=0.0)
     found = ranking_of(app, query, view_of(app, query, caller_of(one.name, question.group)))
-    matches = {hit.id: hit.match for hit in found.ranked}
+    matches = dict(zip(found.ranked.ids, found.ranked.matches, strict=True))
     order = tuple(sorted(matches, key=lambda number: -matches[number])[:BEST])
     rows = {number: row for number, row in found.candidates.rows.items() if number in order}
     right = frozenset(int(memory) for memory, ids in behind.items() if question.answers.intersection(ids))

@@ -53,7 +53,7 @@ def candidates(app: App, text: str, caller: Caller = ADA, **fields: Any) -> Cand
 
 def signals(gathered: Candidates) -> dict[int, Signals]:
     """Return the signals of each candidate."""
-    return {one: gathered.signals_of(one) for one in gathered.ids}
+    return dict(zip(gathered.ids, gathered.signals_of(gathered.ids), strict=True))
 
 
 @pytest.fixture(scope="module")

@@ -8,12 +8,13 @@ import pytest
 from sqlalchemy import event
 
 from callers import ADA
+from clock import Clock
 from recollect import App, Draft, Query, recall, remember
 from recollect.search import candidates
 from recollect.search.visibility import view_of
 from recollect.store.vectors import vector_search
 
-MOST = 7  # and the beginning of their transaction
+MOST = 6  # and the beginning of their transaction
 SCAN = 3  # of a namespace that is so small that all of its vectors are looked at
 NOTES = [f"The {thing} keeps its settings in {place}." for thing in ("daemon", "index", "gate") for place in "abcdefgh"]
 
@@ -44,7 +45,7 @@ def statements(app: App, query: Query) -> list[str]:
 def test_a_recall_asks_the_database_a_few_times(
     notes: App, filters: dict[str, Any], scanned: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One recall is one read transaction of at most eight statements, and a few more for what a limit above 10 adds."""
+    """One recall is one read transaction of at most seven statements, and a few more for what a limit above 10 adds."""
     notes.vectors.sync()
     monkeypatch.setattr(vector_search, "_SCANNED", scanned)
     monkeypatch.setattr(candidates, "_CORE", 50 if scanned else 10)  # the index is to find as many as are asked for
@@ -56,6 +57,42 @@ def test_a_recall_asks_the_database_a_few_times(
     assert count(1) == count(10) <= most
     if scanned:  # else the index of so few is asked again and again
         assert count(20) == count(100) <= most + 3
+
+
+def test_a_recall_with_its_counting_is_at_most_eight_statements(notes: App, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The uses of the hits are written in one statement, so that everything of one recall is no more than eight."""
+    notes.vectors.sync()
+    monkeypatch.setattr(vector_search, "_SCANNED", 0)
+    monkeypatch.setattr(candidates, "_CORE", 10)
+    index: Any = notes.vectors
+    asked: list[str] = []
+    event.listen(index._database.engine, "before_cursor_execute", lambda *told: asked.append(told[2]))
+    hits = recall(notes, Query(query="Where does the daemon keep its settings?"), ADA).hits
+    notes.usage.write()
+    assert len(asked) <= 8, asked
+    memories = notes.records.load([hits[0].memory.id], view_of(notes, Query(query="daemon"), ADA))
+    assert memories[hits[0].memory.id].recalled_count == 1
+
+
+def test_a_larger_limit_finds_what_stands_behind_hidden_memories(
+    app: App, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where expired memories are most of the best by words, a larger limit finds all others, and the ten best stay."""
+    monkeypatch.setattr(candidates, "_CORE", 10)
+    monkeypatch.setattr(candidates, "_DEEP", 30)
+    for number in range(40):
+        gone = number >= 10
+        remember(app, Draft(content=f"The harbour pilot, {number}.", ttl_days=1.0 if gone else None), ADA)
+    behind = [f"Note {number} on tides, on wind, on berths and on the harbour of the old town." for number in range(20)]
+    for content in behind:
+        remember(app, Draft(content=content), ADA)
+    clock.pass_days(2)
+    monkeypatch.setattr(vector_search.VectorSearch, "nearest", lambda *_: {})  # by words alone
+    few, many = (recall(app, Query(query="harbour pilot", limit=limit, min_score=0.0), ADA).hits for limit in (10, 50))
+    assert [hit.memory.id for hit in few] == [hit.memory.id for hit in many[:10]]
+    assert [hit.match for hit in few] == [hit.match for hit in many[:10]]
+    assert {hit.memory.content for hit in many} >= frozenset(behind)
+    assert all(hit.signals.bm25 > 0.0 for hit in many)
 
 
 @pytest.mark.parametrize("bound", ["_SCANNED", "_SCANNED_CHUNKS"])

@@ -17,7 +17,13 @@ FAR = " so it went on" * 20  # 280 characters
 
 def shares(query: str, text: str) -> tuple[float, float]:
     """Measure a text against a query whose words all weigh the same."""
-    return Proximity({stem(fold(word)): 1.0 for word in query.split()}).shares(text)
+    return shares_of(Proximity({stem(fold(word)): 1.0 for word in query.split()}), text)
+
+
+def shares_of(measured: Proximity, text: str) -> tuple[float, float]:
+    """Return the two shares of one text."""
+    passage, phrase = measured.shares([text])[0].tolist()
+    return passage, phrase
 
 
 @pytest.mark.parametrize(
@@ -42,8 +48,8 @@ def test_words_that_stand_together(text: str, passage: float, phrase: float) -> 
 def test_a_rare_word_counts_for_more() -> None:
     """A share is of the weight, not of the number of words, and a word that comes twice counts once."""
     measured = Proximity({"lake": 3.0, "tent": 1.0})
-    assert measured.shares("lake, lake, lake") == (0.75, 0.75)
-    assert measured.shares("a tent") == (0.25, 0.25)
+    assert shares_of(measured, "lake, lake, lake") == (0.75, 0.75)
+    assert shares_of(measured, "a tent") == (0.25, 0.25)
 
 
 @pytest.mark.parametrize(
@@ -71,8 +77,16 @@ def test_one_stem_that_begins_another_is_not_taken_for_it() -> None:
 
 def test_a_query_without_words_is_nowhere() -> None:
     """Nothing asked is nothing found."""
-    assert Proximity({}).shares("the lake") == (0.0, 0.0)
-    assert Proximity({"": 1.0}).shares("the lake") == (0.0, 0.0)
+    assert shares_of(Proximity({}), "the lake") == (0.0, 0.0)
+    assert shares_of(Proximity({"": 1.0}), "the lake") == (0.0, 0.0)
+
+
+def test_no_stretch_reaches_from_one_text_into_another() -> None:
+    """Several texts are measured at once, and each as if it were alone."""
+    measured = Proximity({"lake": 1.0, "tent": 1.0, "日本": 2.0})
+    texts = ["the lake", "a tent", "", "日本", "the lake and the tent", f"lake{FAR} tent"]
+    assert measured.shares(texts).tolist() == [list(shares_of(measured, text)) for text in texts]
+    assert measured.shares(texts)[:3, 0].tolist() == [0.25, 0.25, 0.0]
 
 
 @quick
@@ -82,5 +96,5 @@ def test_a_query_without_words_is_nowhere() -> None:
 )
 def test_shares_are_shares(weights: dict[str, float], text: str) -> None:
     """Whatever is asked and stored, a clause holds no more than a passage, and a passage no more than everything."""
-    passage, phrase = Proximity(weights).shares(text)
+    passage, phrase = shares_of(Proximity(weights), text)
     assert 0.0 <= phrase <= passage <= 1.0

@@ -35,9 +35,9 @@ def test_the_profiles_are_those_of_the_design() -> None:
 @given(unit, unit, unit, st.integers(0, 100), st.floats(0, 1000), st.sampled_from(Profile))
 def test_the_parts_sum_to_the_score(match: float, importance: float, trust: float, uses: int, age: float, profile):
     """The parts sum to 0–1, and each is its weight times what was measured."""
-    memory = a_memory(importance=importance, trust=trust, recalled_count=uses, updated_at=NOW - timedelta(days=age))
+    columns = (np.array([value], dtype=np.float64) for value in (age, 21.0, importance, trust, uses))
     weights = scores.PROFILES[profile]
-    parts = scores.weigh([memory], np.array([match]), weights, NOW)
+    parts = scores.weigh(scores.Merits(*columns), np.array([match]), weights)
     assert 0.0 <= sum(parts.values())[0] <= 1.0 + 1e-9
     assert parts["match"][0] == pytest.approx(weights.match * match)
     assert set(parts) == {name for name, weight in asdict(weights).items() if weight}
@@ -72,6 +72,18 @@ def test_recency_halves_with_each_half_life(kind: FactType) -> None:
     assert scores.recency(memory, NOW + half_life) == pytest.approx(0.5)
     assert scores.recency(memory, NOW + 2 * half_life) == pytest.approx(0.25)
     assert scores.recency(memory, NOW - half_life) == 1.0
+
+
+def test_columns_are_scored_as_memories_are() -> None:
+    """The recency and frequency of a column are those of each memory by itself."""
+    ages, uses = np.array([-1.0, 0.0, 21.0, 90.0]), np.array([0.0, 3.0, 20.0, 500.0])
+    merits = scores.Merits(ages, np.full(4, 21.0), np.zeros(4), np.zeros(4), uses)
+    memories = [
+        a_memory(updated_at=NOW - timedelta(days=age), recalled_count=int(count))
+        for age, count in zip(ages.tolist(), uses.tolist(), strict=True)
+    ]
+    assert merits.recency.tolist() == pytest.approx([scores.recency(one, NOW) for one in memories])
+    assert merits.frequency.tolist() == pytest.approx([scores.frequency(one) for one in memories])
 
 
 def test_half_lives() -> None:

@@ -13,6 +13,7 @@ from recollect.domain.requests import MemoryFilters
 FILTERS: Final = tuple(MemoryFilters.model_fields)
 """What a query may ask of memories beside their match; a view carries each under the same name."""
 
+_NOTHING: Final = (None, ())
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 
 
@@ -69,9 +70,10 @@ class View(MemoryFilters):
     @property
     def filtered(self) -> bool:
         """Say whether this view asks for less than everything the caller may see."""
-        return (
-            self.told or self.pinned or self.speaking or any(getattr(self, name) not in (None, ()) for name in FILTERS)
-        )
+        if self.told or self.pinned or self.speaking:
+            return True
+        fields = self.__dict__
+        return not all(map(_NOTHING.__contains__, map(fields.__getitem__, FILTERS)))
 
     @property
     def labelled(self) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from math import isnan
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -20,7 +19,9 @@ else:
 
 _SIDES: Final = ("before", "after")
 _NEIGHBOUR_FIELDS: Final = tuple(one.name for one in fields(NeighbourSignals))
-_OWN_FIELDS: Final = tuple(one.name for one in fields(Signals) if one.name not in _SIDES)
+_FIELDS: Final = tuple(one.name for one in fields(Signals))
+_OWN_FIELDS: Final = tuple(name for name in _FIELDS if name not in _SIDES)
+_EXACT: Final = {"speaker_named": bool, "in_session": bool, "length": int}
 
 
 class LateInteraction(NamedTuple):
@@ -99,14 +100,13 @@ class SignalColumns:
         chosen = np.asarray(places, dtype=np.intp)
         return SignalColumns(*(column[chosen] for column in self._all_columns))
 
-    def signals(self, place: int) -> Signals:
-        """Return the signals of the candidate at a place."""
-        value = dict(
-            zip(self.__slots__, np.array([column[place] for column in self._all_columns]).tolist(), strict=True)
-        )
-        before, after = (
-            NeighbourSignals(*(value.pop(f"{side}_{name}") for name in _NEIGHBOUR_FIELDS)) for side in _SIDES
-        )
-        late, rare = (None if isnan(value[name]) else value[name] for name in ("late", "rare"))
-        exact = {name: bool(value[name]) for name in ("speaker_named", "in_session")} | {"length": int(value["length"])}
-        return Signals(**{**value, "late": late, "rare": rare, **exact, "before": before, "after": after})
+    def signals(self, places: Sequence[int]) -> list[Signals]:
+        """Return the signals of the candidates at these places."""
+        columns = dict(zip(self.__slots__, np.array(self._all_columns)[:, list(places)].tolist(), strict=True))
+        for name in ("late", "rare"):
+            columns[name] = [None if value != value else value for value in columns[name]]
+        for name, kind in _EXACT.items():
+            columns[name] = list(map(kind, columns[name]))
+        for side in _SIDES:
+            columns[side] = list(map(NeighbourSignals, *[columns.pop(f"{side}_{name}") for name in _NEIGHBOUR_FIELDS]))
+        return list(map(Signals, *[columns[name] for name in _FIELDS]))

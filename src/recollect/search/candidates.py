@@ -93,6 +93,7 @@ class SearchTerms:
 class Found:
     """What the indexes found: by memory, its bm25, its share (0–1) of the query as substrings, its cosine.
 
+    `further_bm25` is that of candidates outside of `core`; no other candidate is judged by theirs, as a neighbour.
     `text` is the query as the model read it, `embedding` None where the vectors were not searched. `speakers` are
     those whom the query names. `neighbours` holds each candidate, what was found and what stands beside the best of
     it, with its own neighbours in its session; `rows` has all of these. Those in `core` are the same for any limit.
@@ -100,6 +101,7 @@ class Found:
 
     terms: SearchTerms
     bm25: dict[int, float]
+    further_bm25: dict[int, float]
     speakers: frozenset[str]
     substrings: dict[int, float]
     text: str
@@ -145,7 +147,7 @@ def search(app: App, query: ParsedQuery, view: View, limit: int, *, newest: bool
     terms, pool = search_terms(app, query, view), Pool(app, view)
     bm25 = _best_by_words(app, terms, view)
     substrings = _substring_shares(app, terms, view, _CORE)
-    text, embedding, note = _embed_query(app, query, terms, list(bm25)[:_CORE], view)
+    text, embedding, note = _embed_query(app, query, terms, pool, list(bm25)[:_CORE])
     near = app.vectors.nearest(embedding.vector, view, _CORE, partial(pool.nearest_visible, bm25)) if embedding else {}
     words = pool.first(list(bm25), _CORE)
     if len(words) < _CORE and len(bm25) == _DEEP:  # most of what holds the words is hidden
@@ -154,7 +156,9 @@ def search(app: App, query: ParsedQuery, view: View, limit: int, *, newest: bool
     scores = _rough_scores(bm25, near, dict.fromkeys([*words, *near, *substrings]))
     if newest and len(scores) < FIRST:
         scores = dict.fromkeys(app.records.newest(view, _CORE), 0.0) | scores
-    further = _further_ids(app, pool, scores, bm25, embedding, limit, newest=newest) if limit > FIRST else []
+    further: dict[int, float] = {}
+    if limit > FIRST:
+        further = _further_scores(app, pool, scores, bm25, terms, embedding, limit, newest=newest)
     pool.read(scores, further)
     if len(scores) >= _CORE and 2 * pool.unapproved(scores) > len(scores):
         told = view.model_copy(update={"told": True})  # of which what comes from outside may have crowded out some
@@ -166,6 +170,7 @@ def search(app: App, query: ParsedQuery, view: View, limit: int, *, newest: bool
     return Found(
         terms=terms,
         bm25=bm25,
+        further_bm25={one: score for one, score in further.items() if one not in core},
         speakers=terms.speakers,
         substrings=substrings,
         text=text,
@@ -201,16 +206,17 @@ class Pool:
     def nearest_visible(self, bm25: Mapping[int, float], near: Mapping[int, float]) -> frozenset[int]:
         """Return the memories of `near` that the view may see; read the rows of the best of `bm25` with them."""
         words, nearest = list(bm25)[:_CORE], list(near)
-        best = _best_ids(_rough_scores(bm25, near, dict.fromkeys([*words, *nearest[:_CORE]])), _EXPANDED)
-        self._read_rows([*words, *nearest[:_CORE]], best)
+        first = {one: near[one] for one in nearest[:_CORE]}
+        best = _best_ids(_rough_scores(bm25, first, dict.fromkeys([*words, *first])), _EXPANDED)
+        self._read_rows([*words, *first], best)
         return frozenset(self.first(nearest, _CORE))
 
-    def read(self, scores: Mapping[int, float], further: Sequence[int]) -> None:
+    def read(self, scores: Mapping[int, float], further: Collection[int]) -> None:
         """Read what was found, and all that `with_neighbours` looks at."""
         self._read_rows([*scores, *further], _best_ids(scores, _EXPANDED))
 
     def with_neighbours(
-        self, scores: Mapping[int, float], further: Sequence[int]
+        self, scores: Mapping[int, float], further: Collection[int]
     ) -> tuple[dict[int, tuple[int, ...]], frozenset[int]]:
         """Return the neighbours of what was read as found, and of what stands beside the best of `scores`.
 
@@ -258,22 +264,29 @@ def _rough_scores(bm25: Mapping[int, float], near: Mapping[int, float], ids: Ite
     return dict(zip(known, (saturated(words) + np.maximum(cosines, 0.0)).tolist(), strict=True))
 
 
-def _further_ids(
+def _further_scores(
     app: App,
     pool: Pool,
     scores: Mapping[int, float],
     bm25: Mapping[int, float],
+    terms: SearchTerms,
     embedding: TokenEmbeddings | None,
     limit: int,
     *,
     newest: bool,
-) -> list[int]:
-    """Return more ids for a limit above `FIRST`, from a query of their own: an approximate index varies."""
+) -> dict[int, float]:
+    """Return the bm25 of more memories for a limit above `FIRST`, from queries of their own: they are the same first.
+
+    An approximate index varies, and of the best by words most may be hidden.
+    """
     fetch = limit * _OVERFETCH
     near = app.vectors.nearest(embedding.vector, pool.view, fetch) if embedding else {}
-    found = [one for one in dict.fromkeys([*pool.first(list(bm25), fetch), *near]) if one not in scores]
+    words = {one: bm25[one] for one in pool.first(list(bm25), fetch)}
+    if len(words) < fetch and len(bm25) == _DEEP:
+        words = app.text.search(terms.terms, pool.view, fetch)
+    found = {one: words.get(one, 0.0) for one in dict.fromkeys([*words, *near]) if one not in scores}
     if newest and len(scores) + len(found) < limit:
-        found = list(dict.fromkeys([*found, *app.records.newest(pool.view, fetch)]))
+        found |= {one: 0.0 for one in app.records.newest(pool.view, fetch) if one not in found}
     return found
 
 
@@ -364,18 +377,19 @@ def _note_on_spellings(terms: SearchTerms) -> str:
 
 
 def _embed_query(
-    app: App, query: ParsedQuery, terms: SearchTerms, best: Sequence[int], view: View
+    app: App, query: ParsedQuery, terms: SearchTerms, pool: Pool, best: Sequence[int]
 ) -> tuple[str, TokenEmbeddings | None, str]:
     """Embed the query with its spelling corrected and without the names of speakers, which would drown its topic.
 
-    Return the text, its embedding, and a note on what cannot be found by it.
+    The names are looked for in the memories that hold the words `best`. Return the text, its embedding, and a note on
+    what cannot be found by it.
     """
     if not terms.weights:  # punctuation alone asks for nothing
         return query.text, None, ""
-    if why := _why_unsearchable(app, query) or _why_not_scanned(app, view):
+    if why := _why_unsearchable(app, query) or _why_not_scanned(app, pool.view):
         return query.text, None, f"Vector search skipped: {why}"
-    texts = app.records.contents(best, view) if query.name_words and best else {}
-    transcripts = [texts[one] for one in best if one in texts][:_TRANSCRIPTS]  # of the best some may be hidden
+    seen = pool.first(best, _CORE) if query.name_words else []  # of the best some may be hidden
+    transcripts = pool.rows.column("content", seen[:_TRANSCRIPTS])
     speaking = named_speakers(query.name_words, {name for one in transcripts for name in transcript_speakers(one)})
     text = without_names(query.model_text, terms.speakers | speaking)
     for written, meant in terms.corrections:
@@ -384,7 +398,7 @@ def _embed_query(
         embedding = app.embedder.read([text], "query")[0]
     except (ModelUnusable, ModelMismatch) as error:  # a server that embeds for us is away
         return text, None, f"Vector search skipped: {error}"
-    waiting = terms.unembedded and app.records.embeddings.unembedded(1, view)
+    waiting = terms.unembedded and app.records.embeddings.unembedded(1, pool.view)
     return text, embedding, "Some memories have no embeddings yet." if waiting else ""
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial, reduce
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from functools import reduce
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from recollect.app import App
@@ -15,7 +16,7 @@ from recollect.search import periods, versions
 from recollect.search.candidates import FIRST
 from recollect.search.match import all_matches, least_match
 from recollect.search.relations import Relations, relations
-from recollect.search.scores import BY_SCORE, PROFILES, Scores, scores_of
+from recollect.search.scores import BY_SCORE, PROFILES, Scores, merits_of, scores_of
 from recollect.search.signals import Candidates
 from recollect.search.steps import BY_RELATION, STEPS, Evidence, Order, Step, score_alone
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from recollect.engines.signal_columns import Numbers
+    from recollect.search.steps import Places
 else:
     from recollect.engines import arrays as np
 
@@ -31,22 +33,58 @@ _MOST_LOSS: Final = 2.0  # log-odds: a period in which little lies makes no answ
 
 
 class Ranked(NamedTuple):
-    """A candidate: its id, match and score (0–1), a newer version, and what it may contradict.
-
-    `parts_of_score` computes the parts of the score, which only hits need.
-    """
+    """A candidate: its id, match and score (0–1) with its parts, a newer version, and what it may contradict."""
 
     id: int
     match: float
     score: float
-    parts_of_score: Callable[[], dict[str, float]]
+    parts: dict[str, float]
     older_than: int | None = None
     contradicts: int | None = None
 
+
+@dataclass(frozen=True)
+class Ranking:
+    """Candidates in an order, the best first, by their `places` (intp[n]); an object is made only of the best.
+
+    `contradicted` says what each may contradict, by ids.
+    """
+
+    evidence: Evidence
+    places: Places
+    contradicted: Mapping[int, int]
+
+    @classmethod
+    def of(cls, evidence: Evidence, places: Places) -> Ranking:
+        """Return candidates in the order of these places."""
+        return cls(evidence, places, evidence.relations.contradicted(_ids_of_places(evidence, places)))
+
+    def __len__(self) -> int:
+        """Return how many there are."""
+        return len(self.places)
+
     @property
-    def parts(self) -> dict[str, float]:
-        """Return the parts of its score."""
-        return self.parts_of_score()
+    def ids(self) -> list[int]:
+        """Return the ids of the memories."""
+        return _ids_of_places(self.evidence, self.places)
+
+    @property
+    def matches(self) -> list[float]:
+        """Return the match (0–1) of each."""
+        found: list[float] = self.evidence.matches[self.places].tolist()
+        return found
+
+    def at_least(self, score: float) -> Ranking:
+        """Return those with at least this score, in the same order."""
+        return replace(self, places=self.places[self.evidence.scores.totals[self.places] >= score])
+
+    def best(self, count: int) -> list[Ranked]:
+        """Return the first so many."""
+        first = replace(self, places=self.places[:count])
+        scores, older_than = self.evidence.scores, self.evidence.relations.older_than
+        parts = map(scores.parts_at, first.places.tolist())
+        rows = zip(first.ids, first.matches, scores.totals[first.places].tolist(), parts, strict=True)
+        return [Ranked(*row, older_than(row[0]), self.contradicted.get(row[0])) for row in rows]
 
 
 def ordered(
@@ -57,7 +95,7 @@ def ordered(
     matches: Mapping[int, float],
     least: float,
     steps: Sequence[Step] = STEPS,
-) -> list[Ranked]:
+) -> Ranking:
     """Order the candidates by these steps, the best first; a score of `least` is shown.
 
     Only those of `matches` are among the first; what a higher limit has found besides comes behind those. A profile
@@ -68,16 +106,15 @@ def ordered(
     order = _take_steps([step for step in steps if step not in BY_RELATION], evidence, _order_of_ids(evidence, matches))
     evidence = replace(evidence, relations=_relations_of_best(app, query, view, evidence, order))
     order = _take_steps([step for step in steps if step in BY_RELATION], evidence, order)
-    ranked = _ranked_candidates(evidence, order)
-    first = [one for one in ranked[:FIRST] if one.score >= least]
-    if len(matches) == len(candidates.ids) or len(first) < min(FIRST, len(ranked)):
-        return ranked  # where not all of the first answer, nothing behind them does
+    first = order.places[:FIRST]
+    if len(matches) == len(candidates.ids) or (evidence.scores.totals[first] < least).any():
+        return Ranking.of(evidence, order.places)  # where not all of the first answer, nothing behind them does
     every = all_matches(app, candidates, matches)
     known = np.array([every[one] for one in candidates.ids])
     scores = _score_candidates(app, query, view, candidates, known, evidence.least, evidence.fits)
     further = replace(evidence, matches=known, scores=scores)
-    rest = _order_of_ids(further, every.keys() - {one.id for one in first})
-    return first + _ranked_candidates(further, _take_steps(steps, further, rest))
+    rest = _order_of_ids(further, every.keys() - frozenset(_ids_of_places(evidence, first)))
+    return Ranking.of(further, np.concatenate([first, _take_steps(steps, further, rest).places]))
 
 
 def _take_steps(steps: Iterable[Step], evidence: Evidence, order: Order) -> Order:
@@ -91,37 +128,27 @@ def _order_of_ids(evidence: Evidence, ids: Collection[int]) -> Order:
     return Order(np.array([places[one] for one in sorted(ids)], dtype=np.intp), evidence.matches)
 
 
-def _ids_in_order(evidence: Evidence, order: Order) -> list[int]:
-    """Return the memory ids of the candidates in an order."""
-    return [evidence.candidates.ids[place] for place in order.places.tolist()]
+def _ids_of_places(evidence: Evidence, places: Places) -> list[int]:
+    """Return the memory ids of the candidates at these places."""
+    ids = evidence.candidates.ids
+    return [ids[place] for place in places.tolist()]
 
 
 def _relations_of_best(app: App, query: Query, view: View, evidence: Evidence, order: Order) -> Relations:
     """Return the relations of the best of an order by match."""
-    ids = _ids_in_order(evidence, order)
+    ids = _ids_of_places(evidence, order.places)
     matches, answers = evidence.matches[order.places].tolist(), evidence.answers[order.places].tolist()
     answering = {one: match for one, match, answer in zip(ids, matches, answers, strict=True) if answer}
     found = relations(app, query.query, evidence.candidates, ids, answering)
     return replace(found, summaries={}) if view.superseded else found
 
 
-def _ranked_candidates(evidence: Evidence, order: Order) -> list[Ranked]:
-    """Return the candidates in this order, each with its score and relations."""
-    ids, known = _ids_in_order(evidence, order), evidence.relations
-    contradicted = known.contradicted(ids)
-    scores, places = evidence.scores, order.places
-    rows = zip(ids, evidence.matches[places].tolist(), scores.totals[places].tolist(), places.tolist(), strict=True)
-    return [
-        Ranked(one, match, score, partial(scores.parts_at, place), known.older_than(one), contradicted.get(one))
-        for one, match, score, place in rows
-    ]
-
-
 def _gather_evidence(
     app: App, query: Query, view: View, candidates: Candidates, matches: Mapping[int, float], *, all_shown: bool
 ) -> Evidence:
     """Return what the steps need to know of the candidates with these matches."""
-    known = np.array([matches.get(one, np.nan) for one in candidates.ids])
+    unknown = np.nan
+    known = np.array([matches[one] if one in matches else unknown for one in candidates.ids])  # noqa: SIM401 - no call
     fits = _fits_to_period(query, view, candidates)
     least = _least_matches(app.embedder.card.floor, candidates, known)
     return Evidence(
@@ -153,9 +180,9 @@ def _score_candidates(
     fits: Numbers | None,
 ) -> Scores:
     """Score the candidates by their matches, by place."""
-    rows = [candidates.rows[one] for one in candidates.ids]
-    fits = np.zeros(len(rows)) if fits is None else fits
-    return scores_of(rows, matches, least, fits, app.embedder.card.floor, PROFILES[query.profile], view.now)
+    merits = merits_of(candidates.rows, candidates.ids, view.now)
+    fits = np.zeros(len(matches)) if fits is None else fits
+    return scores_of(merits, matches, least, fits, app.embedder.card.floor, PROFILES[query.profile])
 
 
 def _fits_to_period(query: Query, view: View, candidates: Candidates) -> Numbers | None:
@@ -164,7 +191,8 @@ def _fits_to_period(query: Query, view: View, candidates: Candidates) -> Numbers
     if period is None:
         return None
     zone = view.now.tzinfo  # in which the days of a period begin
-    return np.array([periods.fit(period, candidates.rows[one].dated_at.astimezone(zone)) for one in candidates.ids])
+    moments = (datetime.fromtimestamp(one, zone) for one in candidates.rows.seconds(candidates.ids).tolist())
+    return np.array([periods.fit(period, moment) for moment in moments])
 
 
 def _loss_outside_period(fits: Numbers) -> float:

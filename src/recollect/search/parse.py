@@ -90,14 +90,16 @@ def _query_words(folded: str) -> list[str]:
 def _meaningful_words(folded: str) -> list[str]:
     """Return the distinct words that carry meaning."""
     return [
-        word for word in _distinct_words(folded) if word not in STOP_WORDS and not writing_systems.is_single_kana(word)
+        word
+        for word in _distinct_words(folded)
+        if word not in STOP_WORDS and (word.isascii() or not writing_systems.is_single_kana(word))
     ]
 
 
 def _distinct_words(folded: str) -> list[str]:
     """Return the distinct words of a folded text, without those that are too long."""
     found = distinct_words(writing_systems.words(folded, every=False), _MOST_WORDS)
-    return [word for word in found if len(word) <= LONGEST_WORD]
+    return [word for word in found if not word[LONGEST_WORD:]]
 
 
 def _phrases(texts: Iterable[str], most: int | None = None) -> tuple[Phrase, ...]:

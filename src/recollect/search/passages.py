@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from recollect.text.chunk import chunk
 from recollect.text.normalization import fold
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from recollect.engines.signal_columns import Numbers
+else:
+    from recollect.engines import arrays as np
 
 LONG: Final = 1_000
 """Characters: a passage is quoted of longer texts."""
@@ -19,13 +27,14 @@ _MORE = 0.25  # of the query's weight: so much more in its words outweighs what 
 _READ = 50_000  # characters of a book that are compared by words
 _PASSAGE = 250  # characters: a few sentences
 _PHRASE = 80  # characters: a clause
+_GAPS = " \n"
 
 
 class Proximity:
     """Measures texts against the stems of a query's folded words, weighted by how rare each is."""
 
     def __init__(self, weights: Mapping[str, float]) -> None:
-        self._weights = [weight for stem, weight in weights.items() if stem]
+        self._weights = np.array([weight for stem, weight in weights.items() if stem])
         self._total = sum(weights.values()) or 1.0
         starts: dict[str, int] = {}
         for number, stem in enumerate(filter(None, weights)):
@@ -33,45 +42,45 @@ class Proximity:
         by_length = sorted(starts.items(), key=lambda one: len(one[0]))
         self._starts = [(start, len(start), not start.isascii(), number) for start, number in by_length]
 
-    def shares(self, text: str) -> tuple[float, float]:
-        """Return the greatest shares (0–1) of the query's weight within one passage and within one clause."""
-        places = self._word_places(fold(text))
-        return (self._densest_share(places, _PASSAGE), self._densest_share(places, _PHRASE)) if places else (0.0, 0.0)
+    def shares(self, texts: Sequence[str]) -> Numbers:
+        """Return, for each text, the greatest shares (0–1) of the query's weight within one passage and one clause.
+
+        The result is float64[n, 2].
+        """
+        folded = list(map(fold, texts))
+        places, words = self._word_places("\n".join(folded))
+        ends = np.cumsum(list(map(len, folded))) + np.arange(len(folded))
+        texts_of_places = np.searchsorted(ends, places)
+        apart = places + texts_of_places * (_PASSAGE + 1)  # so no stretch reaches into another text
+        last = np.full((len(self._weights), len(places)), np.iinfo(np.intp).min // 2)
+        last[words, np.arange(len(places))] = apart
+        np.maximum.accumulate(last, axis=1, out=last)
+        found = np.zeros((len(folded), 2))
+        for column, size in enumerate((_PASSAGE, _PHRASE)):
+            held = (self._weights[:, None] * (last >= apart - size)).sum(axis=0)
+            np.maximum.at(found[:, column], texts_of_places, held)
+        shares: Numbers = np.minimum(found / self._total, 1.0)
+        return shares
 
     def held(self, text: str) -> float:
         """Return the share (0–1) of the query's weight whose words stand anywhere in a text."""
-        words = {word for _, word in self._word_places(fold(text))}
-        return min(sum(self._weights[word] for word in words) / self._total, 1.0)
+        _, words = self._word_places(fold(text))
+        return min(float(self._weights[np.unique(words)].sum()) / self._total, 1.0)
 
-    def _word_places(self, text: str) -> list[tuple[int, int]]:
-        """Return the place of each word of the query in a text and its number; at one place only the longest.
+    def _word_places(self, text: str) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Return the places of the query's words in a folded text, and which word each is: intp[m] and intp[m].
 
-        Scripts without spaces have words anywhere.
+        At one place only the longest counts. Scripts without spaces have words anywhere.
         """
         found: dict[int, int] = {}
         for start, length, anywhere, number in self._starts:
-            place = text.find(start) if start in text else -1
+            place = text.find(start)
             while place >= 0:
-                if anywhere or place == 0 or text[place - 1] == " " or not _is_inside_word(text[place - 1]):
+                if anywhere or place == 0 or text[place - 1] in _GAPS or not _is_inside_word(text[place - 1]):
                     found[place] = number
                 place = text.find(start, place + length)
-        return sorted(found.items())
-
-    def _densest_share(self, places: Sequence[tuple[int, int]], size: int) -> float:
-        """Return the greatest share (0–1) of the query's weight whose words stand within `size` characters."""
-        counts = [0] * len(self._weights)
-        best = held = 0.0
-        first = 0
-        for place, word in places:
-            held += 0.0 if counts[word] else self._weights[word]
-            counts[word] += 1
-            while places[first][0] < place - size:
-                gone = places[first][1]
-                counts[gone] -= 1
-                held -= 0.0 if counts[gone] else self._weights[gone]
-                first += 1
-            best = held if held > best else best
-        return min(best / self._total, 1.0)
+        places = sorted(found)
+        return np.array(places, dtype=np.intp), np.array([found[place] for place in places], dtype=np.intp)
 
 
 def _word_start(stem: str) -> str:
@@ -80,7 +89,7 @@ def _word_start(stem: str) -> str:
 
 
 def _is_inside_word(sign: str) -> bool:
-    """Say whether a word goes on after this sign."""
+    """Return whether a word goes on after this sign."""
     return sign.isalnum() or sign == "_"
 
 

@@ -16,8 +16,8 @@ from recollect.domain.search import View
 from recollect.errors import StoreUnusable
 from recollect.search import budget
 from recollect.search.candidates import snapshot_for
-from recollect.search.hits import Ranking, ranking_of
-from recollect.search.order import Ranked
+from recollect.search.hits import Answer, ranking_of
+from recollect.search.order import Ranking
 from recollect.search.other_projects import note_of_hits, with_other_projects, with_project
 from recollect.search.passages import LONG, Proximity, best_passage
 from recollect.search.signals import Candidates
@@ -92,7 +92,7 @@ def count_use(app: App, memories: Sequence[Memory], at: datetime, caller: Caller
 
 def _ranked_page(
     app: App, query: Query, view: View, caller: Caller, offset: int = 0
-) -> tuple[Ranking, tuple[Hit, ...], tuple[str, ...]]:
+) -> tuple[Answer, tuple[Hit, ...], tuple[str, ...]]:
     """Rank; return the ranking, the hits after the first `offset`, and the notes on them.
 
     A hit of another project names that project; a long hit has the passage that answers the query best.
@@ -120,11 +120,14 @@ def _with_passages(app: App, candidates: Candidates, hits: tuple[Hit, ...]) -> t
     )
 
 
-def _within_budget(app: App, recalled: Recalled, ranked: Sequence[Ranked], view: View, max_tokens: int) -> Recalled:
+def _within_budget(app: App, recalled: Recalled, ranked: Ranking, view: View, max_tokens: int) -> Recalled:
     """Return an index of all `ranked` memories and the details that fit `max_tokens`, estimated without tokenizer."""
-    abstracts = app.records.abstracts([one.id for one in ranked], view)
+    ids = ranked.ids
+    abstracts = app.records.abstracts(ids, view)
     lines = tuple(
-        IndexLine(one.id, layers.one_line(abstracts[one.id]), one.match) for one in ranked if one.id in abstracts
+        IndexLine(one, layers.one_line(abstracts[one]), match)
+        for one, match in zip(ids, ranked.matches, strict=True)
+        if one in abstracts
     )
     counter = app.embedder.counter()
     notes = recalled.notes if counter else (ESTIMATED, *recalled.notes)

@@ -63,20 +63,21 @@ def relations(
     """Return the relations of the best of an order by match; versions and summaries are `answering` (0–1)."""
     asked = versions.Asked(query, candidates.found.terms.weights)
     compared = {one: answering[one] for one in order[:FIRST] if one in answering}
-    pairs = versions.version_pairs(asked, candidates.rows, compared)
+    rows = candidates.rows.make(list(compared))
+    pairs = versions.version_pairs(asked, rows, compared)
     stated = _stated_of_subject(app, candidates, order, asked)
     return Relations(
-        newest=versions.newer_by_older(pairs, candidates.rows, candidates.authority),
+        newest=versions.newer_by_older(pairs, rows, candidates.authority),
         summaries=_summary_by_part(candidates, order, answering),
         stated=stated,
-        denials=versions.disputed_pairs(pairs, candidates.rows, candidates.authority),
+        denials=versions.disputed_pairs(pairs, rows, candidates.authority),
         quotes=frozenset(low for low, high in stated.items() if _repeats_text(candidates, low, high[0])),
     )
 
 
 def _summary_by_part(candidates: Candidates, order: Sequence[int], answering: Collection[int]) -> dict[int, int]:
     """Return, by the id of each memory that a summary has replaced, that summary, where it answers the query."""
-    links = ((one, candidates.rows[one].superseded_by) for one in order)
+    links = zip(order, candidates.rows.column("superseded_by", order), strict=True)
     return {one: whole for one, whole in links if whole is not None and whole in answering}
 
 
@@ -87,7 +88,7 @@ def _stated_of_subject(
 
     Two memories are about one subject where their vectors are near and they share words that carry meaning.
     """
-    authority, rows = candidates.authority, candidates.rows
+    authority = candidates.authority
     stated = [one for one in order if authority[one] is Authority.TOLD][:FIRST]
     first = list(dict.fromkeys([*order[:FIRST], *stated]))
     if not stated or all(authority[one] is Authority.TOLD for one in first):
@@ -98,11 +99,10 @@ def _stated_of_subject(
     else:  # no vector tells what they are about: all of them answer the query
         near = [(one, high) for one in first for high in stated]
     found: dict[int, list[int]] = {}
+    contents = dict(zip(first, candidates.rows.column("content", first), strict=True))
     for pair in near:
         low, high = sorted(pair, key=authority.__getitem__)
-        if authority[low] < authority[high] is Authority.TOLD and _share_subject(
-            asked, rows[low].content, rows[high].content
-        ):
+        if authority[low] < authority[high] is Authority.TOLD and _share_subject(asked, contents[low], contents[high]):
             found.setdefault(low, []).append(high)
     return found
 

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from recollect.domain.enums import POLICIES, Profile
+from recollect.domain.enums import POLICIES, FactType, Profile
 from recollect.domain.results import Memory
-from recollect.domain.search import RankingRow
 
 if TYPE_CHECKING:
     import numpy as np
 
     from recollect.engines.signal_columns import Numbers
+    from recollect.store.sql.candidate_rows import CandidateRows
 else:
     from recollect.engines import arrays as np
 
@@ -63,32 +63,80 @@ def grade(matches: Numbers, floor: float, weight: float) -> Numbers:
     return np.where(matches >= floor, above, passing * matches / floor)
 
 
-def recency(memory: RankingRow | Memory, now: datetime) -> float:
+def recency(memory: Memory, now: datetime) -> float:
     """Return 1 for a memory of now, falling by half with each half-life of its kind (21 days mostly).
 
     Its age counts from when it was observed, as for an imported note, else from when it was written.
     """
-    age = max((now - (memory.observed_at or memory.updated_at)).total_seconds(), 0.0) / _DAY
-    return float(0.5 ** (age / POLICIES[memory.fact_type].half_life))
+    age = (now - (memory.observed_at or memory.updated_at)).total_seconds() / _DAY
+    return float(_faded(age, POLICIES[memory.fact_type].half_life))
 
 
-def frequency(memory: RankingRow | Memory) -> float:
+def frequency(memory: Memory) -> float:
     """Return 0–1: how often a memory was used, on a logarithmic scale that is full at twenty uses."""
-    return min(math.log1p(memory.accessed_count + memory.recalled_count) / _OFTEN, 1.0)
+    return float(_used(memory.accessed_count + memory.recalled_count))
 
 
-def weigh(rows: Sequence[RankingRow | Memory], graded: Numbers, weights: Weights, now: datetime) -> dict[str, Numbers]:
+@dataclass(frozen=True, slots=True)
+class Merits:
+    """What scores are made of beside the match, each float64[n].
+
+    `ages` and `half_lives` are in days, `importance` and `trust` are 0–1, `uses` are counts.
+    """
+
+    ages: Numbers
+    half_lives: Numbers
+    importance: Numbers
+    trust: Numbers
+    uses: Numbers
+
+    @property
+    def recency(self) -> Numbers:
+        """Return the recency (0–1) of each."""
+        return _faded(self.ages, self.half_lives)
+
+    @property
+    def frequency(self) -> Numbers:
+        """Return the frequency (0–1) of each."""
+        return _used(self.uses)
+
+
+def merits_of(rows: CandidateRows, ids: Sequence[int], now: datetime) -> Merits:
+    """Return the merits of candidates, of which no object is made."""
+    kinds = rows.column("fact_type", ids)
+    half_lives = {kind: POLICIES[FactType(kind)].half_life for kind in frozenset(kinds)}
+    return Merits(
+        ages=(now.timestamp() - rows.seconds(ids)) / _DAY,
+        half_lives=np.array([half_lives[kind] for kind in kinds], dtype=np.float64),
+        importance=rows.numbers("importance", ids),
+        trust=rows.numbers("trust", ids),
+        uses=rows.numbers("accessed_count", ids) + rows.numbers("recalled_count", ids),
+    )
+
+
+def weigh(merits: Merits, graded: Numbers, weights: Weights) -> dict[str, Numbers]:
     """Return for each part of a score (0–1) how much it gives to each memory; the match gives by its grade."""
     found = {"match": weights.match * graded}
     if weights.recency:
-        found["recency"] = weights.recency * np.array([recency(one, now) for one in rows])
+        found["recency"] = weights.recency * merits.recency
     if weights.importance:
-        found["importance"] = weights.importance * np.array([one.importance for one in rows])
+        found["importance"] = weights.importance * merits.importance
     if weights.trust:
-        found["trust"] = weights.trust * np.array([one.trust for one in rows])
+        found["trust"] = weights.trust * merits.trust
     if weights.frequency:
-        found["frequency"] = weights.frequency * np.array([frequency(one) for one in rows])
+        found["frequency"] = weights.frequency * merits.frequency
     return found
+
+
+def _faded(age: Numbers | float, half_life: Numbers | float) -> Numbers:
+    """Return the share (0–1) that is left at an age, in the unit of the half-life."""
+    shares: Numbers = 0.5 ** (np.maximum(age, 0.0) / half_life)
+    return shares
+
+
+def _used(uses: Numbers | float) -> Numbers:
+    """Return 0–1 for a number of uses."""
+    return np.minimum(np.log1p(uses) / _OFTEN, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,23 +153,17 @@ class Scores:
 
 
 def scores_of(
-    rows: Sequence[RankingRow],
-    matches: Numbers,
-    least: Numbers,
-    fits: Numbers,
-    floor: float,
-    weights: Weights,
-    now: datetime,
+    merits: Merits, matches: Numbers, least: Numbers, fits: Numbers, floor: float, weights: Weights
 ) -> Scores:
     """Score memories by their matches; what answers has at least `PASSING`, all else less, by its match alone.
 
     `least` are the matches from which on each answers; `fits` is how well (0–1) each fits the named period.
     """
-    parts = weigh(rows, grade(matches, floor, weights.match), weights, now)
-    total = sum(parts.values(), np.zeros(len(rows)))
+    parts = weigh(merits, grade(matches, floor, weights.match), weights)
+    total = sum(parts.values(), np.zeros(len(matches)))
     answers = matches >= least
     wanted = np.where(answers, np.maximum(total, PASSING), PASSING * matches / least)
-    shares = np.divide(wanted, total, out=np.zeros(len(rows)), where=total > 0.0)
+    shares = np.divide(wanted, total, out=np.zeros(len(matches)), where=total > 0.0)
     parts = {name: values * shares for name, values in parts.items()}
     parts[PERIOD] = np.where(answers, np.clip(1.0 - wanted, 0.0, _OF_PERIOD * fits), 0.0)
     return Scores(wanted + parts[PERIOD], parts)

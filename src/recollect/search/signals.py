@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import repeat
@@ -14,7 +14,7 @@ from recollect.domain.enums import Source
 from recollect.domain.fields import MAX_LIMIT
 from recollect.domain.origin import Authority
 from recollect.domain.requests import Query
-from recollect.domain.search import QuerySignals, RankingRow, Signals, View
+from recollect.domain.search import QuerySignals, Signals, View
 from recollect.engines.signal_columns import LateInteraction, SignalColumns
 from recollect.search.candidates import Found, SearchTerms, search
 from recollect.search.parse import ParsedQuery, parse
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     from recollect.engines.embedder import Vector
     from recollect.engines.signal_columns import Numbers
+    from recollect.store.sql.candidate_rows import CandidateRows
 else:
     from recollect.engines import arrays as np
 
@@ -46,14 +47,18 @@ _SUBSTRING = 0.9  # of a share that was found as whole words
 class Candidates:
     """What was found for a query: the ids of the candidates, in no order, and their signals, in columns.
 
-    `rows` has what ranking needs to know of each.
+    `rows` has what ranking needs to know of each; a row is made only of the best.
     """
 
     ids: list[int]
     columns: SignalColumns
     query: QuerySignals
     found: Found
-    rows: Mapping[int, RankingRow]
+
+    @property
+    def rows(self) -> CandidateRows:
+        """Return the rows."""
+        return self.found.rows
 
     @cached_property
     def places(self) -> dict[int, int]:
@@ -73,16 +78,19 @@ class Candidates:
     @cached_property
     def drafts(self) -> frozenset[int]:
         """Return the candidates that a hook noted and nobody decided about."""
-        return frozenset([one for one in self.ids if self.rows[one].source in _NOTED and self.rows[one].is_draft])
+        noted = [
+            one for one, source in zip(self.ids, self.rows.column("source", self.ids), strict=True) if source in _NOTED
+        ]
+        return frozenset([one for one, row in self.rows.make(noted).items() if row.is_draft])
 
     @property
     def vector(self) -> Vector | None:
         """Return the query's vector, None where vectors were not searched."""
         return self.found.embedding.vector if self.found.embedding else None
 
-    def signals_of(self, one: int) -> Signals:
-        """Return the signals of a candidate."""
-        return self.columns.signals(self.places[one])
+    def signals_of(self, ids: Sequence[int]) -> list[Signals]:
+        """Return the signals of these candidates."""
+        return self.columns.signals([self.places[one] for one in ids])
 
 
 def gather(app: App, query: Query, view: View) -> Candidates:
@@ -97,9 +105,9 @@ def gather(app: App, query: Query, view: View) -> Candidates:
     near = [_late_interaction(app, found, list(compared))]
     # By themselves, since only the best of those that are compared take part with several chunks.
     near.append(_late_interaction(app, found, [one for one in read if one not in compared]))
-    ids = list(found.neighbours)
-    rows = found.rows.make(ids)
-    return Candidates(ids, _Measured(parsed, found, near).columns(), _query_signals(app, found), found, rows)
+    return Candidates(
+        list(found.neighbours), _Measured(parsed, found, near).columns(), _query_signals(app, found), found
+    )
 
 
 def least_score(query: Query, view: View) -> float:
@@ -126,6 +134,7 @@ class _Measured:
         self._words = dict(zip(self._ids, map(frozenset, map(str.split, self._spelt)), strict=True))
         self._places = {one: place for place, one in enumerate(self._ids)}
         self._bm25 = _numbers(map(found.bm25.get, self._ids, repeat(0.0)))
+        self._own_bm25 = _numbers(map(found.further_bm25.get, self._ids[: self._count], self._bm25.tolist()))
         self._cosine, self._late, self._rare = self._vector_signals(near)
         self._weights = np.fromiter(found.terms.weights.values(), np.float64, len(found.terms.weights))
         self._stems = _stems_of(found.terms, self._words.values())
@@ -148,14 +157,13 @@ class _Measured:
         speakers = found.rows.column("speaker", self._ids[: self._count])
         asked = _numbers([share_of_questions(text[:_FEATURED]) if "?" in text else 0.0 for text in contents])
         near = np.zeros((self._count, 2))
-        proximity, holds = Proximity(found.terms.weights), frozenset(np.flatnonzero(self._held.any(axis=1)).tolist())
-        for place in self._promising_places():
-            if place in holds:
-                near[place] = proximity.shares(contents[place])
+        holds = frozenset(np.flatnonzero(self._held.any(axis=1)).tolist())
+        if promising := [place for place in self._promising_places() if place in holds]:
+            near[promising] = Proximity(found.terms.weights).shares([contents[place] for place in promising])
         own = slice(self._count)
         return SignalColumns(
             cosine=cosine[own],
-            bm25=bm25[own],
+            bm25=self._own_bm25,
             coverage=self._weight_shares(self._held[own]),
             fuzzy=self._fuzzy(),
             speaker_named=_numbers([speaker in found.speakers for speaker in speakers]),

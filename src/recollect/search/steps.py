@@ -210,12 +210,12 @@ def _sorted_by_keys(order: Order, keys: Numbers) -> Order:
 
 def _among_close(order: Order, keys: Numbers) -> Order:
     """Return an order by keys within each run of matches that are too close to differ."""
-    runs: list[int] = []
+    runs = [0] * len(order.places)
     best, run = np.inf, 0
     for rank, match in enumerate(np.sort(order.matches[order.places])[::-1].tolist()):
         if match < best * (1.0 - _ERROR):
             best, run = match, rank
-        runs.append(run)
+        runs[rank] = run
     return order._replace(places=order.places[np.lexsort((keys[order.places], np.array(runs)))])
 
 

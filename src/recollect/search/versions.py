@@ -135,7 +135,8 @@ def version_pairs(asked: Asked, rows: Mapping[int, RankingRow], matches: Mapping
 
     The authors may differ.
     """
-    dated = sorted(matches, key=lambda one: (rows[one].dated_at, one))
+    alone = [one for one in matches if _stands_alone(rows[one])]
+    dated = sorted(alone, key=lambda one: (rows[one].dated_at, one))
     return [
         (old, new)
         for old, new in combinations(dated, 2)
@@ -177,8 +178,12 @@ def may_be_versions(newer: RankingRow, older: RankingRow, new_match: float, old_
         return False
     if older.session_id is not None and older.session_id == newer.session_id:
         return False
-    apart = any(one.position is not None or one.type in OF_SESSION for one in (older, newer))
-    return not apart and newer.dated_at > older.dated_at
+    return _stands_alone(newer) and _stands_alone(older) and newer.dated_at > older.dated_at
+
+
+def _stands_alone(row: RankingRow) -> bool:
+    """Say whether a memory is neither a turn of a session nor its summary."""
+    return row.position is None and row.type not in OF_SESSION
 
 
 def traits(asked: Asked, newer: RankingRow, older: RankingRow, new_match: float, old_match: float) -> Traits:

@@ -154,7 +154,7 @@ def _words_without_spaces(text: str) -> Iterator[str]:
             yield from (word for word in writing_systems.words(fold(stretch), every=True) if _is_worth_indexing(word))
 
 
-def distinct_words(words: Iterator[str], most: int) -> Iterable[str]:
+def distinct_words(words: Iterable[str], most: int) -> Iterable[str]:
     """Return the distinct words; of scripts without spaces at most `most`, since a book has endless pairs."""
     found: dict[str, None] = {}
     for word in words:

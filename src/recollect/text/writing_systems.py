@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import groupby, pairwise
 
@@ -50,9 +50,15 @@ _CLUSTER = re.compile(
 )
 
 
-def words(folded: str, *, every: bool) -> Iterator[str]:
-    """Yield the words of a folded text in order: of scripts without spaces the pairs, and the units too if `every`."""
-    for word in _WORD.findall(folded):
+def words(folded: str, *, every: bool) -> Iterable[str]:
+    """Return the words of a folded text in order: of scripts without spaces the pairs, and the units too if `every`."""
+    found: list[str] = _WORD.findall(folded)
+    return found if folded.isascii() else _cut_words(found, every=every)
+
+
+def _cut_words(found: Iterable[str], *, every: bool) -> Iterator[str]:
+    """Yield words, and in the place of those in scripts without spaces their pairs, and the units too if `every`."""
+    for word in found:
         if word.isascii():
             yield word
             continue

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, S
 from dataclasses import fields
 from datetime import datetime
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import (
     BigInteger,
@@ -30,6 +30,13 @@ from recollect.store.sql.expressions import Listed, any_of
 from recollect.store.sql.mapping import IDS
 from recollect.store.sql.tables import memory, memory_words, usage
 from recollect.store.sql.visibility import run_visible
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from recollect.engines.signal_columns import Numbers
+else:
+    from recollect.engines import arrays as np
 
 FIELDS: Final = tuple(field.name for field in fields(RankingRow))
 """The fields of a row, in their order; the number of its namespace follows."""
@@ -110,6 +117,8 @@ class CandidateRows(Mapping[int, RankingRow]):
 
     def make(self, ids: Sequence[int]) -> dict[int, RankingRow]:
         """Make the rows of these memories."""
+        if not ids:
+            return {}
         columns = {name: self.column(name, ids) for name in FIELDS}
         for name in _MOMENTS:
             columns[name] = _read_moments(columns[name])
@@ -125,13 +134,27 @@ class CandidateRows(Mapping[int, RankingRow]):
         place = _PLACES[name]
         return [self._stored[one][place] for one in ids]
 
+    def numbers(self, name: str, ids: Iterable[int]) -> Numbers:
+        """Return one field of each of these memories that is a number: float64[n]."""
+        return np.array(self.column(name, ids), dtype=np.float64)
+
+    def seconds(self, ids: Iterable[int]) -> Numbers:
+        """Return when each of these memories was true, in seconds since 1970: float64[n]."""
+        observed, updated = _PLACES["observed_at"], _PLACES["updated_at"]
+        rows = [self._stored[one] for one in ids]
+        moments = [row[updated] if row[observed] is None else row[observed] for row in rows]
+        if moments and isinstance(moments[0], str):
+            return np.array(moments, dtype="datetime64[us]").astype(np.int64) / 1e6
+        return np.array(list(map(datetime.timestamp, moments)))
+
     def authority(self, ids: Sequence[int]) -> dict[int, Authority]:
         """Return what each of these memories may do unasked."""
-        origins = zip(*(self.column(name, ids) for name in ("said_by", "source", "trust")), strict=True)
-        return {
-            one: _authority_of(said_by, source, None if said_by else trust)
-            for one, (said_by, source, trust) in zip(ids, origins, strict=True)
-        }
+        columns = (self.column(name, ids) for name in ("said_by", "source", "trust"))
+        origins = [
+            (said_by, source, None if said_by else trust) for said_by, source, trust in zip(*columns, strict=True)
+        ]
+        known = {origin: _authority_of(*origin) for origin in frozenset(origins)}
+        return {one: known[origin] for one, origin in zip(ids, origins, strict=True)}
 
     def unapproved(self, ids: Sequence[int]) -> frozenset[int]:
         """Return those of these memories that came from outside and that nobody approved."""
@@ -154,19 +177,24 @@ class CandidateRows(Mapping[int, RankingRow]):
         Of those as near the earlier one comes first; a memory without neighbours is absent.
         """
         number, session, position = (_PLACES[name] for name in ("namespace_id", "session_id", "position"))
-        there: dict[tuple[int, str, int], list[int]] = defaultdict(list)
+        there: dict[tuple[int, str, int], tuple[int, ...]] = defaultdict(tuple)
         for one in sorted(self._stored):
             row = self._stored[one]
             if row[session] is not None and row[position] is not None:
-                there[row[number], row[session], row[position]] += [one]
+                place = row[number], row[session], row[position]
+                there[place] += (one,)
         found: dict[int, tuple[int, ...]] = {}
         for one in ids:
             row = self._stored[one]
-            if row[session] is not None and row[position] is not None:
-                at = row[position]
-                places = [(row[number], row[session], place) for place in (at, at - 1, at + 1)]
-                if beside := [two for place in places if place in there for two in there[place] if two != one]:
-                    found[one] = (*beside,)
+            if row[session] is None or row[position] is None:
+                continue
+            of, at = (row[number], row[session]), row[position]
+            same, before, after = (*of, at), (*of, at - 1), (*of, at + 1)
+            beside = there[before] + there[after]
+            if len(there[same]) > 1:
+                beside = (*[two for two in there[same] if two != one], *beside)
+            if beside:
+                found[one] = beside
         return found
 
 

@@ -60,4 +60,6 @@ class EnumText(TypeDecorator[StrEnum]):
         """Return the member of this text."""
         if value is None:
             return None
+        if value in self._members:
+            return self._members[value]
         return self._members.get(sensitivity_of(value), self.unknown) or self.kind(value)

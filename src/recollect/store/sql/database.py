@@ -106,6 +106,11 @@ class Database:
                 self._check_allowed(connection)
             yield connection
 
+    def write_alone(self, statement: Executable, values: Mapping[str, Any]) -> None:
+        """Run one statement that writes rows which the journal does not record; it excludes nobody."""
+        with _as_store_error(), self.dialect.writing_alone(self.engine) as connection:
+            connection.execute(statement, values)
+
     @contextmanager
     def exclusive(self) -> Iterator[Connection]:
         """Open one write transaction that excludes the writers of every namespace."""

@@ -59,6 +59,10 @@ class Dialect(ABC):
     def writing(self, engine: Engine, namespaces: Sequence[str] | None) -> AbstractContextManager[Connection]:
         """Open a write transaction that excludes other writers of `namespaces`, or with None all other writers."""
 
+    def writing_alone(self, engine: Engine) -> AbstractContextManager[Connection]:
+        """Open a connection for one statement that writes; it excludes nobody, and is a transaction by itself."""
+        return self.writing(engine, ())
+
     @abstractmethod
     def claim_ids(self, connection: Connection, table: Table, wanted: Sequence[int | None]) -> list[int]:
         """Return ids for new rows: those `wanted` that no row ever had, and new ones beyond all of these."""

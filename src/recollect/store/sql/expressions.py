@@ -10,7 +10,7 @@ from sqlalchemy import Dialect as Language
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import GenericFunction, ReturnTypeFromArgs
-from sqlalchemy.types import Text, UserDefinedType
+from sqlalchemy.types import JSON, Text, UserDefinedType
 
 
 class folded(GenericFunction[str]):  # noqa: N801 - a function of SQL
@@ -54,6 +54,18 @@ class any_of(GenericFunction[bool]):  # noqa: N801 - a function of SQL
     """
 
     inherit_cache = True
+
+
+class json_rows(GenericFunction[Any]):  # noqa: N801 - a function of SQL
+    """The values of its arguments in each row of a selection, as a list of lists in no order; None without rows."""
+
+    type = JSON()
+    inherit_cache = True
+
+
+@compiles(json_rows)
+def _aggregated(element: json_rows, compiler: SQLCompiler, **options: Any) -> str:
+    return f"json_agg(json_build_array({compiler.process(element.clauses, **options)}))"
 
 
 @compiles(any_of)

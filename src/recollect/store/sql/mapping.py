@@ -7,7 +7,7 @@ So a new field of a memory is a field of `Draft` and of `Memory` and, unless it 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import fields
 from typing import Any
 
@@ -18,7 +18,7 @@ from recollect.domain.enums import EntityType, Scope, Standing
 from recollect.domain.requests import MemoryFields
 from recollect.domain.results import Entity, Fact, JournalEntry, Memory
 from recollect.store.entries import Entry
-from recollect.store.sql.expressions import Listed, any_of
+from recollect.store.sql.expressions import Listed, any_of, json_rows
 from recollect.store.sql.tables import fact, journal, label, memory, namespace, usage
 from recollect.store.sql.visibility import STANDING, of_levels
 from recollect.text.text_parts import TextParts
@@ -41,7 +41,12 @@ _NAMESPACE = namespace.c.name.label("namespace")
 _stating = memory.alias("stating")
 _OWN = fact.c.said_by.is_not(None)
 _ORIGIN = [case((_OWN, fact.c[name]), else_=_stating.c[name]).label(name) for name in ("said_by", "came_from")]
-_LABELS = select(label).where(any_of(label.c.memory_id, IDS)).order_by(label.c.position)
+_LABELS = (
+    select(json_rows(label.c.position, label.c.kind, label.c.value))
+    .where(label.c.memory_id == memory.c.id)
+    .scalar_subquery()
+    .label("labels")
+)
 _LINKS = ("superseded_by", "merged_into")
 _OF_DRAFT = tuple(name for name in MemoryFields.model_fields if name in memory.c)
 
@@ -55,13 +60,13 @@ def _noun_columns(noun: type[Any], table: Table) -> tuple[Column[Any], ...]:
     return tuple(table.c[name] for name in _field_names(noun) if name in table.c)
 
 
-_MEMORY = [*_noun_columns(Memory, memory), *_USAGE, usage.c.last_accessed_at, _NAMESPACE]
+_MEMORY = [*_noun_columns(Memory, memory), *_USAGE, usage.c.last_accessed_at, _NAMESPACE, _LABELS]
 MEMORIES = (
     select(*_MEMORY)
     .join(namespace, namespace.c.id == memory.c.namespace_id)
     .outerjoin(usage, usage.c.memory_id == memory.c.id)
 )
-"""All memories with their usage, for whoever adds conditions."""
+"""All memories with their usage and labels, for whoever adds conditions."""
 FACTS = (
     select(
         *(one for one in _noun_columns(Fact, fact) if one.name not in ("said_by", "came_from")), *_ORIGIN, _NAMESPACE
@@ -83,15 +88,15 @@ def load(connection: Connection, condition: ColumnElement[bool], levels: Iterabl
 
 
 def memories(connection: Connection, found: Iterable[Row[Any]], levels: Iterable[str]) -> list[Memory]:
-    """Make memories of rows of `MEMORIES`, and read their labels.
+    """Make memories of rows of `MEMORIES`.
 
     Where one gave way to a memory of none of these levels, it says 0 in the place of that one's id.
     """
-    rows = [row._mapping for row in found]
-    lists = dict(_list_fields(connection, [row["id"] for row in rows]))
+    rows = [dict(row._mapping) for row in found]
+    lists = [_list_fields(row.pop("labels")) for row in rows]
     known = _ids_of_levels(connection, {row[name] for row in rows for name in _LINKS} - {None}, levels)
     links = ({name: known.get(row[name], 0) for name in _LINKS if row[name] is not None} for row in rows)
-    more = ({"scope": scope_of(row["namespace"])} | lists[row["id"]] for row in rows)
+    more = ({"scope": scope_of(row["namespace"])} | own for row, own in zip(rows, lists, strict=True))
     return [Memory(**{**row, **one, **two}) for row, one, two in zip(rows, more, links, strict=True)]
 
 
@@ -130,12 +135,12 @@ def scope_of(name: str) -> Scope:
     return _SCOPES[name.partition(":")[0]]
 
 
-def _list_fields(connection: Connection, ids: Sequence[int]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield for each memory its fields that hold several values, by name."""
-    labels: dict[tuple[int, str], tuple[str, ...]] = defaultdict(tuple)
-    for row in connection.execute(_LABELS, {"ids": ids}) if ids else ():
-        labels[row.memory_id, row.kind] += (row.value,)
-    for one in ids:
-        entities = tuple(Entity(name, kind) for kind in EntityType for name in labels[one, f"{ENTITY}{kind}"])
-        standing = next((Standing(value) for value in labels[one, STANDING]), None)
-        yield one, {name: labels[one, name] for name in LISTS} | {"entities": entities, "standing": standing}
+def _list_fields(labels: Sequence[tuple[int, str, str]] | None) -> dict[str, Any]:
+    """Return the fields of a memory that hold several values, by name, from its labels: position, kind and value."""
+    values: dict[str, tuple[str, ...]] = defaultdict(tuple)
+    for _, kind, value in sorted(labels or ()):
+        values[kind] += (value,)
+    entities = tuple([Entity(name, kind) for kind in EntityType for name in values[f"{ENTITY}{kind}"]])
+    standing = next(iter(values[STANDING]), None)
+    found: dict[str, Any] = {name: values[name] for name in LISTS}
+    return found | {"entities": entities, "standing": Standing(standing) if standing else None}

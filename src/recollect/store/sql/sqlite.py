@@ -16,7 +16,7 @@ from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from recollect.store.sql.dialect import ALONE, WRITE, Dialect, begun
-from recollect.store.sql.expressions import any_of, folded, unindexed, walked
+from recollect.store.sql.expressions import any_of, folded, json_rows, unindexed, walked
 from recollect.store.text import fts5_schema
 
 _TIMEOUT = "busy_timeout=30000"
@@ -65,6 +65,11 @@ def _in_json(element: any_of, compiler: SQLCompiler, **options: Any) -> str:
     """Write `any_of` for SQLite, which reads a list out of JSON."""
     value, listed = (compiler.process(clause, **options) for clause in element.clauses)
     return f"{value} IN (SELECT value FROM json_each({listed}))"  # noqa: S608 - our own text
+
+
+@compiles(json_rows, "sqlite")
+def _grouped(element: json_rows, compiler: SQLCompiler, **options: Any) -> str:
+    return f"json_group_array(json_array({compiler.process(element.clauses, **options)}))"
 
 
 @compiles(unindexed, "sqlite")
@@ -118,6 +123,12 @@ class Sqlite(Dialect):
         """Open a write transaction; writers of one process queue before the file's lock, so that none is refused."""
         del namespaces
         with self._write_lock, begun(engine, {WRITE: True}) as connection:
+            yield connection
+
+    @contextmanager
+    def writing_alone(self, engine: Engine) -> Iterator[Connection]:
+        """Open a connection for one statement that writes, which SQLite begins and commits itself."""
+        with self._write_lock, begun(engine, {ALONE: True}) as connection:
             yield connection
 
     def claim_ids(self, connection: Connection, table: Table, wanted: Sequence[int | None]) -> list[int]:

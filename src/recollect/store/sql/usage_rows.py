@@ -26,8 +26,7 @@ class UsageRows:
     def add(self, ids: Sequence[int], at: datetime, *, accessed: int = 0, recalled: int = 0) -> None:
         """Add so many uses to each memory; no writer is waited for, and one that is being deleted is left out."""
         values = {"ids": ids, "accessed": accessed, "recalled": recalled, "at": at}
-        with self._database.writing() as connection:
-            connection.execute(_counting(self._database.dialect), values)
+        self._database.write_alone(_counting(self._database.dialect), values)
 
 
 @lru_cache

@@ -60,8 +60,12 @@ def numbers(listed: str | None) -> NDArray[np.int64]:
 
 
 def counted(places: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the different places, and how often each is there."""
-    return np.unique(places, return_counts=True)
+    """Return the different places, and how often each is there; equal places follow each other."""
+    if not len(places):
+        return places, places
+    later = (places[1:] != places[:-1]).nonzero()[0] + 1
+    bounds = np.concatenate(([0], later, [len(places)]))
+    return places[bounds[:-1]], bounds[1:] - bounds[:-1]
 
 
 def bm25(holders: Iterable[Holders], memories: int, average: float, uncounted: Sequence[int] = ()) -> Ranked:

@@ -20,6 +20,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
+import numpy as np
 from typing_extensions import override
 
 from recollect.engines.http_client import client_for
@@ -100,10 +101,10 @@ class ChromaCollections(ABC):
         """Return the memories of the `limit` nearest chunks, each with its best cosine; the nearest comes first."""
         asked: Any = [vector]
         found = self._guarded(namespace, lambda one: one.query(asked, n_results=limit, include=["distances"]))
-        best: dict[int, float] = {}
-        for name, distance in zip(found["ids"][0], (found["distances"] or [[]])[0], strict=True):
-            best.setdefault(int(name.partition(".")[0]), 1.0 - distance)
-        return best
+        names, distances = found["ids"][0], (found["distances"] or [[]])[0]
+        ids = np.array(names, dtype=np.str_).astype(np.float64).astype(np.int64).tolist()  # of `memory.chunk`
+        best = dict(zip(reversed(ids), reversed(distances), strict=True))  # of several chunks the first counts
+        return {one: 1.0 - best[one] for one in dict.fromkeys(ids)}
 
     def put(self, namespace: str, ids: Sequence[str], vectors: Sequence[Vector]) -> None:
         """Insert or replace vectors."""
