@@ -18,6 +18,7 @@ from recollect.search.relations import Relations, relations
 from recollect.search.scores import BY_SCORE, PROFILES, Scores, scores_of
 from recollect.search.signals import Candidates
 from recollect.search.steps import BY_RELATION, STEPS, Evidence, Order, Step, score_alone
+from recollect.spans import spanned
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,6 +50,7 @@ class Ranked(NamedTuple):
         return self.parts_of_score()
 
 
+@spanned("search.order")
 def ordered(
     app: App,
     query: Query,

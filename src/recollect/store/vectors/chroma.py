@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 from typing_extensions import override
 
 from recollect.engines.http_client import client_for
+from recollect.spans import spanned
 from recollect.store.files import remove
 from recollect.store.vectors.index import IndexAway, IndexBroken
 
@@ -96,6 +97,7 @@ class ChromaCollections(ABC):
         if client is not None:
             guarded(lambda: self._release(client))
 
+    @spanned("chroma query")
     def query(self, namespace: str, vector: Vector, limit: int) -> dict[int, float]:
         """Return the memories of the `limit` nearest chunks, each with its best cosine; the nearest comes first."""
         asked: Any = [vector]
@@ -105,6 +107,7 @@ class ChromaCollections(ABC):
             best.setdefault(int(name.partition(".")[0]), 1.0 - distance)
         return best
 
+    @spanned("chroma put")
     def put(self, namespace: str, ids: Sequence[str], vectors: Sequence[Vector]) -> None:
         """Insert or replace vectors."""
         for start in range(0, len(ids), _BATCH):
@@ -112,16 +115,19 @@ class ChromaCollections(ABC):
             names, some = list(ids[start:stop]), list(vectors[start:stop])
             self._guarded(namespace, lambda one: one.upsert(names, some))  # noqa: B023 - called at once
 
+    @spanned("chroma take")
     def take(self, namespace: str, ids: Sequence[str]) -> None:
         """Remove vectors; ids that are absent are no error."""
         for start in range(0, len(ids), _BATCH):
             names = list(ids[start : start + _BATCH])
             self._guarded(namespace, lambda one: one.delete(names))  # noqa: B023 - called at once
 
+    @spanned("chroma ids")
     def ids(self, namespace: str) -> set[str]:
         """Return every id in the namespace's collection."""
         return set(self._guarded(namespace, lambda one: one.get(include=[]))["ids"])
 
+    @spanned("chroma vectors")
     def vectors(self, namespace: str, ids: Sequence[str]) -> dict[str, Vector]:
         """Return the vectors of these ids, float32[d]; one that the collection lacks is absent."""
         found: dict[str, Vector] = {}
@@ -132,10 +138,12 @@ class ChromaCollections(ABC):
             found |= dict(zip(some["ids"], held, strict=True))
         return found
 
+    @spanned("chroma count")
     def count(self, namespace: str) -> int:
         """Return how many vectors the namespace's collection holds."""
         return int(self._guarded(namespace, lambda one: one.count()))
 
+    @spanned("chroma drop")
     def drop(self, namespace: str) -> None:
         """Delete the namespace's collection."""
         self._collections.pop(namespace, None)
