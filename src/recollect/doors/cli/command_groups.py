@@ -31,6 +31,7 @@ GROUPS: Final = {
 """The commands in the order of the help."""
 
 PARTS: Final = {
+    "audit": "audit",
     "backup": "backup restore",
     "daemon": "start status stop",
     "doctor": "doctor",
@@ -45,7 +46,7 @@ PARTS: Final = {
     "setup": "hook init install uninstall",
     "store": "migrate-store reindex",
     "tags": "tag tags",
-    "team": "audit project team token user",
+    "team": "project team token user",
     "transfer": "export extract import",
 }
 """The commands of each further module of this folder, which is imported once one of them is wanted."""
@@ -118,6 +119,8 @@ def _without_types(command: Any) -> None:
 def _import_part(name: str) -> typer.Typer:
     """Import and return a further part of the command line."""
     match name:
+        case "audit":
+            from recollect.doors.cli.audit import cli as part
         case "backup":
             from recollect.doors.cli.backup import cli as part
         case "daemon":
