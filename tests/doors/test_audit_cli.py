@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from command_line import Ended
-from recollect.doors.cli import audit
+from recollect.doors.cli import audit, audit_targets
 from recollect.errors import InvalidInput, RecollectError, StoreUnusable
 from syslog_server import taking
 
@@ -59,9 +59,13 @@ def test_an_export_holds_every_line_once(teams: Typed, tmp_path: Path) -> None:
     assert {one["namespace"] for one in team} == {"team:dock"}
 
 
-def test_a_run_that_was_killed_is_continued(teams: Typed, tmp_path: Path) -> None:
+def test_a_run_that_was_killed_is_continued(teams: Typed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a killed run has written behind its cursor is written once; a file that lost something is left alone."""
     file, cursor = tmp_path / "audit.jsonl", tmp_path / "audit.jsonl.cursor"
+    with monkeypatch.context() as changed:
+        changed.setattr(audit_targets.Cursor, "advance", _killed_at_the_second(audit_targets.Cursor.advance))
+        assert teams("audit", "export", "--to", str(file)).code == StoreUnusable.exit_code
+    assert file.stat().st_size > 0
     teams("audit", "export", "--to", str(file))
     whole = file.read_bytes()
     half = json.loads(cursor.read_text()) | {"after": [], "size": 0}
@@ -163,6 +167,17 @@ def test_a_foreign_cursor_is_left_alone(teams: Typed, tmp_path: Path) -> None:
     ended = teams("audit", "export", "--cursor", str(tmp_path / "notes"))
     assert (ended.code, "no cursor" in ended.err) == (InvalidInput.exit_code, True)
     assert (tmp_path / "notes").read_text() == "mine"
+
+
+def _killed_at_the_second(advance: Callable[..., None]) -> Callable[..., None]:
+    """Return what notes the beginning of an export, and fails where it should note that lines were written."""
+
+    def advancing(cursor: audit_targets.Cursor, after: tuple[int, ...], size: int) -> None:
+        if size:
+            raise StoreUnusable("The process ends here.")
+        advance(cursor, after, size)
+
+    return advancing
 
 
 def _wait(done: Callable[[], bool]) -> None:

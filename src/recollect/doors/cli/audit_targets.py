@@ -126,7 +126,8 @@ class _File(Target):
 
     def __init__(self, path: Path, cursor: Cursor) -> None:
         known = path.stat().st_size if path.exists() else 0
-        if known and not cursor.size:
+        begun = cursor.file is not None and cursor.file.exists()
+        if known and not begun:
             raise InvalidInput("to", f"Invalid to: {path} is there already, and no cursor says where to go on in it.")
         if known < cursor.size:
             raise InvalidInput("to", f"Invalid to: {path} is shorter than {cursor.file} says; move both aside.")
@@ -137,6 +138,8 @@ class _File(Target):
         except OSError as error:
             raise InvalidInput("to", f"Invalid to: {path} cannot be written: {error.strerror or error}.") from None
         self._path = path
+        if not begun:
+            cursor.advance(cursor.after, 0)  # so that a run that is killed at its first lines is continued too
 
     @override
     def write(self, lines: Sequence[bytes]) -> None:

@@ -78,7 +78,7 @@ def serve(
     telemetry = _telemetry()
     _when_told_to_end(_exit_before_serving)
     try:
-        with telemetry as exported, recollect.open_app(settings, wait=False, role=ROLE) as app:
+        with recollect.open_app(settings, wait=False, role=ROLE) as app, telemetry as exported:
             opened(app)
             log_to_stderr()
             access = TeamAccess(app, settings, began, exported)

@@ -9,7 +9,7 @@ numbers and types. Statements of SQL are written with placeholders, without thei
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any, Final, TypeVar
 
@@ -41,19 +41,23 @@ _PROTOCOL: Final = "http/protobuf"
 _NONE: Final = "none"
 _METHODS: Final = frozenset(("GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "PATCH"))
 _OTHER: Final = "_OTHER"  # of a method that HTTP does not know, as the conventions of OpenTelemetry say
-_WORKING: Final = 500
+_FAILURE: Final = 500  # the lowest status of a fault of ours
+_LONGEST: Final = 2_000  # characters of a statement; what follows in a longer statement are placeholders
 _STATEMENT: Final = re.compile(r"\s*([A-Za-z]+)")
 _TABLE: Final = re.compile(r"\b(?:FROM|JOIN|INTO|UPDATE)\s+([a-z_][a-z0-9_]*)")
 _PARENT: Final = TraceContextTextMapPropagator()
 
 
-@contextmanager
-def exporting() -> Iterator[Measures]:
-    """Send spans and metrics until the block ends, and what is left then; yield what hears how requests end.
+def exporting() -> AbstractContextManager[Measures]:
+    """Return a block in which spans and metrics are sent, what is left at its end; it gives what hears of requests.
 
     Raises `InvalidInput` for a variable that asks for another exporter or protocol than OTLP over HTTP.
     """
-    wanted = {kind: _is_exported(kind) for kind in ("TRACES", "METRICS")}
+    return _exporting({kind: _is_exported(kind) for kind in ("TRACES", "METRICS")})
+
+
+@contextmanager
+def _exporting(wanted: Mapping[str, bool]) -> Iterator[Measures]:
     resource = _resource()
     spans = TracerProvider(resource=resource, shutdown_on_exit=False)
     if wanted["TRACES"]:
@@ -104,7 +108,7 @@ class OtlpSpans(Tracing):
 
             def finish(status: int) -> None:
                 opened.set_attribute("http.response.status_code", status)
-                if status >= _WORKING:
+                if status >= _FAILURE:
                     opened.set_attribute("error.type", str(status))
                     opened.set_status(Status(StatusCode.ERROR))
 
@@ -130,7 +134,7 @@ class OtlpSpans(Tracing):
         word = _STATEMENT.match(sql)
         operation = word[1].upper() if word else _OTHER
         attributes: dict[str, Attribute] = {"db.system.name": system, "db.operation.name": operation}
-        attributes |= {"db.query.text": sql} | ({"db.operation.batch.size": rows} if rows > 1 else {})
+        attributes |= {"db.query.text": sql[:_LONGEST]} | ({"db.operation.batch.size": rows} if rows > 1 else {})
         name = " ".join((operation, *dict.fromkeys(_TABLE.findall(sql)))) or operation
         return self._tracer.start_span(name, kind=SpanKind.CLIENT, attributes=attributes)
 
@@ -208,7 +212,7 @@ def _is_traced() -> bool:
 def _note_error(span: Span, error: BaseException) -> None:
     """Note the type of an error, and whether it is a failure; what it says may be a text of somebody's."""
     span.set_attribute("error.type", type(error).__name__)
-    if not isinstance(error, RecollectError) or error.status >= _WORKING:
+    if not isinstance(error, RecollectError) or error.status >= _FAILURE:
         span.set_status(Status(StatusCode.ERROR))
 
 
