@@ -113,12 +113,11 @@ def commands() -> str:
 def _command(command: Any, name: str) -> Iterator[str]:
     usage = " ".join(command.collect_usage_pieces(_context(command)))
     yield f"### recollect {name}\n\n{_cell(command.help or '')}\n\n    recollect {name} {usage}\n"
+    if table := _table_of(command):
+        yield table
     if isinstance(command, TyperGroup):
         for below, sub in command.commands.items():
             yield from (part.replace("### ", "#### ", 1) for part in _command(sub, f"{name} {below}"))
-        return
-    if table := _table_of(command):
-        yield table
 
 
 def _table_of(command: Any) -> str:

@@ -146,6 +146,7 @@ def test_who_administers_nothing_changes_nothing(office: Office, root: Principal
         "revoke_token": {"prefix": root.token},
         "list_tokens": {"user": "root"},
         "audit": {},
+        "export_audit": {},
     }
     open_to_all = {"list_users", "list_teams", "list_projects", "add_token"}
     assert attempts.keys() | open_to_all == {one.name for one in ADMIN}

@@ -97,9 +97,9 @@ def test_the_image_runs_as_nobody_of_weight() -> None:
 
 
 def test_the_image_has_no_torch() -> None:
-    """What is installed are the wheel and the extra of the server, and the build fails where torch came along."""
+    """What is installed are the wheel and the extras of a server, and the build fails where torch came along."""
     [installed] = re.findall(r"pip install (\S+)", DOCKERFILE)
-    assert installed == '".[server]"'
+    assert installed == '".[server,telemetry]"'
     assert "! /opt/recollect/bin/pip show --quiet torch" in DOCKERFILE
     required = [one for one in metadata("recollect").get_all("Requires-Dist") or () if "extra ==" not in one]
     assert not [one for one in required if re.match(r"(torch|sentence-transformers)\b", one)]

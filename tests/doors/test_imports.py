@@ -140,3 +140,11 @@ def test_a_server_without_a_provider_loads_no_oauth(environment: dict[str, str])
         "SignIn(None, Settings(**named))"
     )
     assert not loaded_by(program, environment) & {"authlib", "jwt", "httpx2", "mcp"}
+
+
+def test_a_server_that_sends_no_telemetry_loads_none(environment: dict[str, str]) -> None:
+    """Nothing of OpenTelemetry is loaded for a server unless a variable names a receiver."""
+    program = "from recollect.doors.http import server\nwith server._telemetry():\n    pass"
+    wanted = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:9", "OTEL_TRACES_EXPORTER": "none"}
+    assert not loaded_by(program, environment) & {"opentelemetry", "requests", "google"}
+    assert "opentelemetry" in loaded_by(program, environment | wanted | {"OTEL_METRICS_EXPORTER": "none"})

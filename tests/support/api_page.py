@@ -73,8 +73,8 @@ decides](concepts.md#how-recall-decides)); `parts` add up to `score`, and `signa
 
 ## Errors
 
-Every error is `{"error": kind, "message": sentence}`. `kind` is also the name of the [Python class](python.md#errors);
-those of 405, 408 and 415 have none.
+Every error is `{"error": kind, "message": sentence, "request_id": id}`; the server's log has a line with that id.
+`kind` is also the name of the [Python class](python.md#errors); those of 405, 408 and 415 have none.
 
 | status | `error` | meaning | does a retry help? |
 |---|---|---|---|

@@ -156,6 +156,18 @@ class Audit(Request):
     until: fields.Until = Field(default=None, description="Only lines of then or earlier; a day counts to its end")
 
 
+class ExportAudit(Request):
+    """Which lines of the journal are exported: the oldest first in each chain, of what the caller administers."""
+
+    limit: Annotated[int, Field(ge=1, le=1_000)] = Field(default=500, description="How many lines")
+    after: Annotated[tuple[fields.Count, ...], Field(max_length=100_000)] = Field(
+        default=(), description="Where the last page ended, as its `after` says. Default: the beginning"
+    )
+    team: Team | None = Field(default=None, description="Only lines of this team and its projects")
+    since: fields.Since = Field(default=None, description="Only lines of then or later: day or ISO time")
+    until: fields.Until = Field(default=None, description="Only lines of then or earlier; a day counts to its end")
+
+
 class CountProjects(Levels):
     """Which projects of the team the caller may read, and how many memories each holds."""
 
@@ -287,3 +299,29 @@ class AuditPage(Answer):
 
     lines: tuple[AuditLine, ...]
     before: int | None = None
+
+
+@dataclass(frozen=True, config=LAZY)
+class AuditRecord(AuditLine):
+    """A line of the journal with what its chain says of it, which only admins of the deployment get.
+
+    `hash` is the SHA-256 of the line and of `previous`, the hash of the line before it in its namespace; `state` is the
+    checksum of the memory or fact that the line is about.
+    """
+
+    sensitivity: str | None = None
+    state: str | None = None
+    previous: str | None = None
+    hash: str | None = None
+
+
+@dataclass(frozen=True, config=LAZY)
+class AuditExport(Answer):
+    """Lines of the journal, chain by chain; `after` asks for the next page, which is there at once if there is `more`.
+
+    `after` has the number of the last line of each chain that was exported.
+    """
+
+    records: tuple[AuditRecord, ...]
+    after: tuple[int, ...]
+    more: bool

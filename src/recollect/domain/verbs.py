@@ -147,6 +147,7 @@ ADMIN: Final = (
     Verb("list_projects", accounts.ListProjects, accounts.Projects, idempotent=True),
     Verb("list_tokens", accounts.ListTokens, accounts.Tokens, idempotent=True),
     Verb("audit", accounts.Audit, accounts.AuditPage, idempotent=True),
+    Verb("export_audit", accounts.ExportAudit, accounts.AuditExport, idempotent=True),
 )
 """The verbs of administration, which a person's rights decide on instead of a caller's."""
 ADMIN_BY_NAME: Final = {verb.name: verb for verb in ADMIN}

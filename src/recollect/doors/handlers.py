@@ -8,7 +8,8 @@ from typing import Any, Final
 from recollect.app import App
 from recollect.domain import calendar
 from recollect.domain.requests import Caller
-from recollect.domain.verbs import BY_NAME, PARTS
+from recollect.domain.verbs import BY_NAME, PARTS, Verb
+from recollect.doors.current_request import note_verb
 from recollect.memory.aliases import memory_recall, memory_remember, memory_store, search_memories
 from recollect.memory.facts import forget_fact, query_facts, store_fact
 from recollect.memory.forget import forget, memory_forget, purge_expired
@@ -43,6 +44,7 @@ from recollect.sessions.pipeline import (
     tool_post,
 )
 from recollect.sessions.session_log import correct_observation, list_sessions, show_session
+from recollect.spans import span
 from recollect.transfer.export_page import export_page
 from recollect.transfer.import_batch import import_batch
 
@@ -72,8 +74,14 @@ _OTHER_IDS: Final = frozenset(("forget_fact", "undo_withdrawal"))
 def perform(app: App, name: str, fields: dict[str, Any], caller: Caller, request_id: str = "") -> Any:
     """Check the fields, then run the operation; every door runs every verb through this function."""
     verb = BY_NAME.get(name) or PARTS[name]
+    note_verb(name)
+    with span(f"verb {name}"):
+        return _run(app, verb, fields, caller, request_id)
+
+
+def _run(app: App, verb: Verb, fields: dict[str, Any], caller: Caller, request_id: str) -> Any:
     with calendar.in_zone(caller.calendar_zone):
         request = verb.request(**fields)
-    named = request if name in _OTHER_IDS else with_ids(app, request, caller)
+    named = request if verb.name in _OTHER_IDS else with_ids(app, request, caller)
     asked = f"{request_id}\n{request.model_dump_json(exclude_unset=True)}" if request_id else ""
-    return HANDLERS[name](app, named, caller, **({"request_id": asked} if verb.writes else {}))
+    return HANDLERS[verb.name](app, named, caller, **({"request_id": asked} if verb.writes else {}))

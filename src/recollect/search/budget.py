@@ -16,6 +16,7 @@ from recollect.domain.compact import CompactRecalled
 from recollect.domain.enums import Layer
 from recollect.domain.results import Hit, Index, IndexLine, Recalled
 from recollect.prompt.neutral import neutral_json
+from recollect.spans import spanned
 from recollect.text.layers import shortened
 
 Count: TypeAlias = Callable[[str], int]  # the tokens of a text
@@ -29,6 +30,7 @@ _WORD: Final = 20  # letters; what has more is no word
 _PIECE: Final = re.compile(r"[A-Za-z0-9]+|\S")
 
 
+@spanned("search.budget")
 def recalled_within(whole: Recalled, max_tokens: int, count: Count) -> Recalled:
     """Return `whole` cut so far that its printed answer has at most `max_tokens`.
 
@@ -58,6 +60,7 @@ def recalled_within(whole: Recalled, max_tokens: int, count: Count) -> Recalled:
     return answer
 
 
+@spanned("search.budget")
 def page_within(page: CompactRecalled, max_tokens: int, count: Count) -> CompactRecalled:
     """Return the page with as many of its first hits as fit into `max_tokens` when it is printed.
 

@@ -19,6 +19,7 @@ from recollect.search.parse import ParsedQuery, Phrase, parse
 from recollect.search.spelling import expansions, joined_words, short_form_expansions
 from recollect.search.visibility import view_of
 from recollect.search.word_weights import rarity, saturated
+from recollect.spans import spanned
 from recollect.store.text.index import Term
 from recollect.store.vectors.index import SCANNED_AWAY
 from recollect.text import short_forms
@@ -139,6 +140,7 @@ def wait_for_model(app: App) -> bool:
     return model.ready
 
 
+@spanned("search.candidates")
 def search(app: App, query: ParsedQuery, view: View, limit: int, *, newest: bool) -> Found:
     """Search by words, substrings and vectors; with `newest`, fill up to `limit` with what was stored last.
 

@@ -12,6 +12,7 @@ from recollect.domain.search import View
 from recollect.search.match import certainty, matches_of
 from recollect.search.order import Ranked, Ranking, ordered
 from recollect.search.signals import Candidates, gather, least_score
+from recollect.spans import spanned
 
 _ROUNDING = 1e-9  # a memory at the floor passes by its match alone
 
@@ -42,6 +43,7 @@ def ranking_of(app: App, query: Query, view: View) -> Answer:
     return Answer(hits, ranked, (*candidates.found.notes, *notes), candidates, nearest)
 
 
+@spanned("search.hits")
 def _make_hits(app: App, view: View, candidates: Candidates, best: Sequence[Ranked]) -> tuple[Hit, ...]:
     """Return a hit for each of the best memories that `view` may see, with its score explained part by part."""
     memories = app.records.load([one.id for one in best], view)

@@ -11,6 +11,7 @@ from recollect.domain.enums import Certainty
 from recollect.domain.search import View
 from recollect.search.rerank import passages, reranked
 from recollect.search.signals import Candidates
+from recollect.spans import spanned
 
 STRONG: Final = 0.5
 """From this match on more than half of the hits answer their query."""
@@ -23,6 +24,7 @@ LIKELY: Final = 0.2
 _BESIDE: Final = 0.08  # of the best match: what is worse beside it does not answer
 
 
+@spanned("search.match")
 def matches_of(app: App, query: str, view: View, candidates: Candidates) -> tuple[dict[int, float], tuple[str, ...]]:
     """Return the matches (0–1) of the candidates that any limit would find, and a note where none was reranked."""
     core = [place for place, one in enumerate(candidates.ids) if one in candidates.found.core]

@@ -19,6 +19,7 @@ from recollect.search.relations import Relations, relations
 from recollect.search.scores import BY_SCORE, PROFILES, Scores, merits_of, scores_of
 from recollect.search.signals import Candidates
 from recollect.search.steps import BY_RELATION, STEPS, Evidence, Order, Step, score_alone
+from recollect.spans import spanned
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,6 +88,7 @@ class Ranking:
         return [Ranked(*row, older_than(row[0]), self.contradicted.get(row[0])) for row in rows]
 
 
+@spanned("search.order")
 def ordered(
     app: App,
     query: Query,

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from recollect.search.periods import RELATIVE_TO_NOW
+from recollect.spans import spanned
 from recollect.text import writing_systems
 from recollect.text.normalization import fold
 from recollect.text.speaker_names import name_words
@@ -47,6 +48,7 @@ class ParsedQuery:
     identifiers: tuple[Phrase, ...] = ()
 
 
+@spanned("search.parse")
 def parse(query: str) -> ParsedQuery:
     """Take a query apart."""
     folded = _without_time(fold(query))

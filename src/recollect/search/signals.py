@@ -22,6 +22,7 @@ from recollect.search.passages import Proximity
 from recollect.search.scores import PASSING
 from recollect.search.spelling import best_weight
 from recollect.search.word_weights import rarity, saturated
+from recollect.spans import spanned
 from recollect.text.normalization import fold
 from recollect.text.terms import STOP_WORDS, share_of_questions, stem
 
@@ -93,6 +94,7 @@ class Candidates:
         return self.columns.signals([self.places[one] for one in ids])
 
 
+@spanned("search.signals")
 def gather(app: App, query: Query, view: View) -> Candidates:
     """Parse the query, search for it, and measure each candidate beside its neighbours."""
     parsed = parse(query.query)

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, func, select, text
+from sqlalchemy import Connection, Integer, Row, Select, Subquery, Text, column, func, select, text
 
 from recollect.domain.requests import Caller
 from recollect.gate import clear
@@ -108,6 +108,11 @@ def walk(connection: Connection, newest: int | None = None) -> Walked:
 def last_ids(connection: Connection) -> dict[str, int]:
     """Return the id of the last line of each namespace."""
     return {row.namespace: row.id for row in connection.execute(_LAST_IDS)}
+
+
+def tips() -> Subquery:
+    """Return a table of each `namespace` and the `id` of its last line, found without reading the lines before it."""
+    return _LAST_IDS.columns(column("namespace", Text), column("id", Integer)).subquery("tips")
 
 
 def hash_of(row: Row[Any]) -> str:

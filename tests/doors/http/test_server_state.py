@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import logging
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from every_operation import REQUESTS
 from recollect import App, Settings
+from recollect.doors import handlers
 from recollect.doors.http import logs
 from recollect.doors.http.application import Application
 from recollect.doors.http.metrics import timed
@@ -54,9 +56,29 @@ def test_the_log_holds_no_text_and_no_token(team: TeamServer, talk: Talk, writte
     assert [line["request_id"] for line in ours][: len(REQUESTS)] == [f"id-{name}" for name, _ in REQUESTS]
     assert {"operation", "status", "seconds", "time", "level"} <= ours[0].keys()
     assert ours[0]["token"] == team.tokens["ada"].split("_")[1]
+    assert ours[0]["verb"] == "remember"
     text = written.getvalue()
     assert MARK not in text
     assert not [token for token in team.tokens.values() if token in text]
+
+
+def test_an_error_names_the_request_that_the_log_tells_of(
+    talk: Talk, written: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An id that is well-formed is taken, else one is made; a person reads in the error which id to look for."""
+
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError(MARK)
+
+    monkeypatch.setitem(handlers.HANDLERS, "stats", broken)
+    answer = talk.post("/v1/stats", {}, headers={"X-Request-ID": "r-1"})
+    told = "Internal error in the server: ZeroDivisionError; see its log for the request r-1."
+    assert answer.json() == {"error": "RecollectError", "message": told, "request_id": "r-1"}
+    assert "r-1" in next(one for one in written.getvalue().splitlines() if "ZeroDivisionError" in one)
+    refused = talk.post("/v1/recall", {"limit": "x"}, headers={"X-Request-ID": f"{MARK} is no id"})
+    made = refused.headers["x-request-id"]
+    assert (re.fullmatch("[0-9a-f]{32}", made) is not None, refused.json()["request_id"]) == (True, made)
+    assert MARK not in written.getvalue()
 
 
 def test_the_metrics_count_what_was_answered(talk: Talk, team: TeamServer) -> None:

@@ -86,6 +86,8 @@ def _without_types(command: Any) -> None:
 def _import_part(name: str) -> typer.Typer:
     """Import and return a further part of the command line."""
     match name:
+        case "audit":
+            from recollect.doors.cli.audit import cli as part
         case "backup":
             from recollect.doors.cli.backup import cli as part
         case "daemon":

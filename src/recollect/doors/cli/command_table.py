@@ -49,6 +49,7 @@ GROUPS: Final = {
 """The commands in the order of the help."""
 
 PARTS: Final = {
+    "audit": "audit",
     "backup": "backup restore",
     "daemon": "start status stop",
     "doctor": "doctor",
@@ -63,7 +64,7 @@ PARTS: Final = {
     "setup": "hook init install uninstall",
     "store": "migrate-store reindex",
     "tags": "tag tags",
-    "team": "audit project team token user",
+    "team": "project team token user",
     "transfer": "export extract import",
 }
 """The commands of each further module of this folder, which is imported once one of them is wanted."""

@@ -1,4 +1,4 @@
-"""The commands on users, teams, projects and tokens of a deployment, and on the journal of all that."""
+"""The commands on users, teams, projects and tokens of a deployment."""
 
 from __future__ import annotations
 
@@ -53,7 +53,6 @@ _COMMANDS: Final = (
     (tokens, "accept", "accept_invitation", "Exchange an invitation, given as RECOLLECT_TOKEN, for your first token."),
     (tokens, "list", "list_tokens", "List tokens, without their secret part."),
     (tokens, "revoke", "revoke_token", "Revoke a token, from the next request on."),
-    (cli, "audit", "audit", "Show who did what in the teams that you administer."),
 )
 
 for _name, _group in (("project", projects), ("user", users), ("team", teams), ("token", tokens)):

@@ -33,6 +33,7 @@ from recollect.domain.transfer import (
 )
 from recollect.doors.cli import render, terminal
 from recollect.doors.cli.exit_codes import show
+from recollect.doors.cli.interruption import setting_on_signals
 from recollect.doors.cli.opening import opened
 from recollect.doors.cli.options import Fields, from_fields
 from recollect.doors.cli.render import err, out
@@ -235,7 +236,7 @@ def _watch_folder(settings: Settings, paths: Sequence[Path], fields: dict[str, A
     folder = paths[0].expanduser()
     stop = threading.Event()
     caller = (settings.user, settings.team, settings.project, str(fields.get("scope") or ""))
-    with opened(settings, model=True) as ask, _setting_on_signals(stop):
+    with opened(settings, model=True) as ask, setting_on_signals(stop):
         send = partial(_send_batch, ask)
         vault = Vault(folder, state_file(settings.folder, folder, caller), send, fields)
         for line in vault.follow(stop):
@@ -245,20 +246,6 @@ def _watch_folder(settings: Settings, paths: Sequence[Path], fields: dict[str, A
 
 def _send_batch(ask: Callable[..., Any], batch: ImportBatch) -> Imported:
     return cast(Imported, ask("import_batch", **dict(batch)))
-
-
-@contextmanager
-def _setting_on_signals(stop: threading.Event) -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM set the event, where this is the main thread, which gets signals."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {number: signal.signal(number, lambda *_: stop.set()) for number in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 def _saved_input(folder: Path) -> Path:

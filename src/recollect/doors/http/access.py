@@ -15,7 +15,15 @@ from recollect.app import App
 from recollect.doors.http.asker import Asker
 from recollect.doors.http.events import Events
 from recollect.doors.web.entry import Browser, Browsers, check_origin, cookie_of, is_page
-from recollect.errors import InvalidInput, RecollectError, Unauthorized
+from recollect.errors import (
+    Forbidden,
+    InvalidInput,
+    RecollectError,
+    SecretFound,
+    TooLarge,
+    TooManyRequests,
+    Unauthorized,
+)
 
 if TYPE_CHECKING:
     from recollect.doors.http.sign_in import SignIn
@@ -24,10 +32,28 @@ OPEN: Final = frozenset({"/healthz", "/readyz"})
 """The addresses that are answered to anybody."""
 _LONGEST: Final = 200
 _NAMES: Final = ("user", "team", "project", "zone")
+SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
+"""The bounds by which times are counted, in seconds."""
+REFUSALS: Final[dict[type[RecollectError], str]] = {
+    SecretFound: "secret",
+    Forbidden: "forbidden",
+    Unauthorized: "unauthorized",
+    TooManyRequests: "rate",
+    TooLarge: "size",
+}
+"""The errors that count as refusals, each with the kind under which it is counted."""
+
+
+def refusal_of(error: RecollectError) -> str:
+    """Return the kind of refusal that an error is, an empty text for any other error."""
+    return REFUSALS.get(type(error), "")
 
 
 class Measures:
     """Hears how requests end, and keeps nothing of it."""
+
+    def watch(self, name: str, about: str, value: Callable[[], float]) -> None:
+        """Take a number that `value` looks up whenever somebody wants to know it."""
 
     def began(self) -> None:
         """Note that a request has come."""

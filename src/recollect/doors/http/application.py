@@ -24,11 +24,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from recollect.domain.verbs import VERBS, Verb
 from recollect.doors import memory_tool, toolsets
+from recollect.doors.current_request import operation
 from recollect.doors.handlers import perform
 from recollect.doors.http import openapi
 from recollect.doors.http.access import Access
 from recollect.doors.http.asker import Asked, Asking
-from recollect.doors.http.entrance import Entrance, operation
+from recollect.doors.http.entrance import Entrance
 from recollect.doors.http.events import OPERATIONS, Taken, parts_of
 from recollect.doors.http.mcp_http import McpOverHttp
 from recollect.doors.http.messages import answered, failed, key_of, read_object, to_recollect_error
@@ -37,6 +38,7 @@ from recollect.doors.serializers import wire_bytes
 from recollect.doors.web import PAGE
 from recollect.doors.web.route import PageRoute
 from recollect.errors import InvalidInput, RecollectError
+from recollect.spans import span
 
 _MCP: Final = ("/mcp", "/mcp/")
 _TOOLSETS: Final = ("toolset",)
@@ -158,7 +160,7 @@ class Application:
         status = RecollectError.status
         operation.set(name)
         try:
-            with asking(name) as (app, caller):
+            with span(f"tool {name}"), asking(name) as (app, caller):
                 answer = toolsets.run(app, name, arguments, caller, key)
             status = 200
             return answer

@@ -6,7 +6,6 @@ import re
 import time
 import uuid
 from collections.abc import Mapping
-from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,17 +14,17 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from recollect.doors.current_request import operation, request_id, verbs
 from recollect.doors.http.access import Access
 from recollect.doors.http.asker import Asker
 from recollect.doors.http.messages import failed, to_recollect_error
 from recollect.doors.web import PAGE
 from recollect.doors.web.entry import is_page
 from recollect.errors import RecollectError, TooLarge
+from recollect.spans import request as request_span
 
-request_id: ContextVar[str] = ContextVar("request_id", default="")
-"""The id of the request that is being answered."""
-operation: ContextVar[str] = ContextVar("operation", default="background")
-"""The operation that runs; work that no request asks for is the `background`."""
+PROBES: Final = ("healthz", "readyz", "metrics")
+"""Operations that a machine asks all the time, so that no line of the log and no trace is of them."""
 _GIVEN_ID: Final = re.compile(rb"[A-Za-z0-9._:-]{1,100}")
 _LEFT: Final = 499  # the client closed the connection before it was answered
 BODY: Final = 60.0  # seconds in which a body must have come
@@ -72,10 +71,24 @@ class Entrance:
             await self._app(scope, receive, send)
             return
         headers = dict(scope["headers"])
-        label = self._labels.get(PAGE if is_page(scope["path"]) else scope["path"], "other")
+        route = PAGE if is_page(scope["path"]) else scope["path"]
+        label = self._labels.get(route, "other")
         answer = _Answer(_request_id(headers), send, self._access.challenge(scope["path"]))
         request_id.set(answer.request_id)
         operation.set(label)
+        verbs.set([])
+        if label in PROBES:
+            await self._measured(label, scope, receive, answer, headers)
+            return
+        parent = headers.get(b"traceparent", b"").decode("latin-1")
+        with request_span(scope["method"], route if route in self._labels else "", parent) as finish:
+            await self._measured(label, scope, receive, answer, headers)
+            finish(answer.status)
+
+    async def _measured(
+        self, label: str, scope: Scope, receive: Receive, answer: _Answer, headers: Mapping[bytes, bytes]
+    ) -> None:
+        """Answer a request, and let it be counted whatever becomes of it."""
         self._access.measures.began()
         try:
             await self._answer(scope, receive, answer, headers)
@@ -88,7 +101,8 @@ class Entrance:
                 await _closing(failed(known))(scope, receive, answer)
         finally:
             seconds = time.perf_counter() - answer.began
-            self._access.measures.ended(label, answer.status or _LEFT, seconds, _asker(scope))
+            answer.status = answer.status or _LEFT
+            self._access.measures.ended(label, answer.status, seconds, _asker(scope))
 
     async def _answer(self, scope: Scope, receive: Receive, answer: _Answer, headers: Mapping[bytes, bytes]) -> None:
         began = time.perf_counter()

@@ -18,6 +18,7 @@ from recollect.domain.lifecycle import Injection, StartSession
 from recollect.domain.verbs import BY_NAME, PARTS, Verb
 from recollect.doors.http.messages import to_recollect_error
 from recollect.errors import InvalidInput
+from recollect.spans import carried
 
 log = logging.getLogger(__name__)
 
@@ -100,7 +101,7 @@ class Events:
         size = sum(len(str(one)) for one in fields.values())
         lane = self._lanes[hash((event.user, str(fields["session_id"]))) % len(self._lanes)]
         known = str(hash((event.user, event_id))) if event_id else ""
-        return lane.put(partial(event.run, OPERATIONS[name], **fields), size, known)
+        return lane.put(carried(partial(event.run, OPERATIONS[name], **fields)), size, known)
 
     def finish(self, seconds: float) -> bool:
         """Wait until every event is done, so many seconds at most; return whether all are."""

@@ -13,7 +13,8 @@ from typing import Any, Final
 
 from pythonjsonlogger.json import JsonFormatter
 
-from recollect.doors.http.entrance import request_id
+from recollect.doors.current_request import request_id
+from recollect.spans import trace_id
 
 _CHATTY: Final = ("alembic", "httpx", "httpx2", "uvicorn.error", "mcp", "sse_starlette", "asyncio", "chromadb")
 _LOGGED: Final = ("asctime", "levelname", "name", "message")
@@ -29,6 +30,8 @@ class _Formatter(JsonFormatter):
         super().add_fields(log_data, record, message_dict)
         if found := request_id.get():
             log_data["request_id"] = found
+        if trace := trace_id():
+            log_data["trace_id"] = trace
 
 
 def log_handler() -> logging.Handler:

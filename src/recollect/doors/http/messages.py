@@ -16,6 +16,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from recollect.client.transport import KEY
+from recollect.doors.current_request import request_id
 from recollect.errors import InvalidInput, RecollectError, StoreUnusable, TooManyRequests, Unauthorized, not_utf8
 
 log = logging.getLogger(__name__)
@@ -69,13 +70,14 @@ def answered(body: bytes, status: int = 200, headers: dict[str, str] | None = No
 
 
 def failed(error: RecollectError) -> Response:
-    """Return the response for an error: its class name, its sentence, and its details."""
+    """Return the response for an error: its class name, its sentence, its details, and the id of the request."""
     headers: dict[str, str] = {}
     if isinstance(error, Unauthorized):
         headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, TooManyRequests):
         headers["Retry-After"] = str(max(1, round(error.retry_after)))
-    text = json.dumps(error.public(), ensure_ascii=False)
+    known = request_id.get()
+    text = json.dumps(error.public() | ({"request_id": known} if known else {}), ensure_ascii=False)
     return answered(text.encode("utf-8", "replace"), error.status, headers)
 
 
@@ -84,7 +86,8 @@ def to_recollect_error(error: Exception, who: str = "the memory daemon") -> Reco
     if isinstance(error, RecollectError):
         return error
     place = "".join(traceback.format_tb(error.__traceback__))
-    log.error("%s at\n%s", type(error).__name__, place)
+    where = f" for the request {known}" if (known := request_id.get()) else ""
+    log.error("%s%s at\n%s", type(error).__name__, where, place)
     if isinstance(error, DBAPIError):
         why = str(error.orig).partition("\n")[0]  # the lines after it hold values
         return StoreUnusable(f"The store cannot be used: {why}.")
@@ -92,4 +95,4 @@ def to_recollect_error(error: Exception, who: str = "the memory daemon") -> Reco
         return StoreUnusable(f"The store cannot be used: {error.strerror or error}.")
     if isinstance(error, SQLAlchemyError):
         return StoreUnusable(f"The store cannot be used: {type(error).__name__}.")
-    return RecollectError(f"Internal error in {who}: {type(error).__name__}; see its log.")
+    return RecollectError(f"Internal error in {who}: {type(error).__name__}; see its log{where}.")

@@ -26,23 +26,17 @@ from prometheus_client import (
 from prometheus_client.exposition import CONTENT_TYPE_LATEST
 
 from recollect.app import App
-from recollect.doors.http.access import Measures
+from recollect.doors.current_request import operation, verbs
+from recollect.doors.http.access import REFUSALS, SECONDS, Measures, refusal_of
 from recollect.doors.http.asker import Asker
-from recollect.doors.http.entrance import operation
+from recollect.doors.http.entrance import PROBES
 from recollect.doors.http.events import Events
-from recollect.errors import Forbidden, RecollectError, SecretFound, TooLarge, TooManyRequests, Unauthorized
+from recollect.errors import RecollectError
+from recollect.spans import span
 
 log = logging.getLogger(__name__)
 
 CONTENT_TYPE: Final = CONTENT_TYPE_LATEST
-_SECONDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
-_REFUSALS: Final[dict[type[RecollectError], str]] = {
-    SecretFound: "secret",
-    Forbidden: "forbidden",
-    Unauthorized: "unauthorized",
-    TooManyRequests: "rate",
-    TooLarge: "size",
-}
 
 Spent = Callable[[str, str, float], None]
 """Takes the operation, the stage, and its seconds."""
@@ -60,16 +54,18 @@ _STAGES: Final[dict[str, dict[str, str]]] = {
     "records": {"load": "load", "read_candidates": "load", "query_facts": "text", "writing": "write"},
     "fusion": {"matches": "fusion"},
 }
-_OF_MACHINES: Final = ("healthz", "readyz", "metrics")
-"""Operations that a machine asks all the time, so that the log holds none of them."""
 _BLOCKS: Final = frozenset({"writing"})
 """Methods that return a block, which is timed to its end."""
 
 
 class Metrics(Measures):
-    """Counts and times what a replica answers, and writes a line of each request into the log."""
+    """Counts and times what a replica answers, and writes a line of each request into the log.
 
-    def __init__(self) -> None:
+    Where the numbers go elsewhere too, `exported` hears the same.
+    """
+
+    def __init__(self, exported: Measures | None = None) -> None:
+        self._exported = exported or Measures()
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)  # CPU, memory, open files and the start of the process
         GCCollector(registry=self._registry)
@@ -80,14 +76,14 @@ class Metrics(Measures):
             "recollect_request_seconds",
             "From a request's head to the end of its answer",
             ["operation"],
-            buckets=_SECONDS,
+            buckets=SECONDS,
             registry=self._registry,
         )
         self._stages = Histogram(
             "recollect_stage_seconds",
             "Part of an operation",
             ["operation", "stage"],
-            buckets=_SECONDS,
+            buckets=SECONDS,
             registry=self._registry,
         )
         self._calls = Counter("recollect_tool_calls", "Calls of MCP tools", ["tool", "status"], registry=self._registry)
@@ -95,62 +91,68 @@ class Metrics(Measures):
         self._running = Gauge("recollect_requests_running", "Requests under way", registry=self._registry)
         self._answered = cache(lambda label, status: self._requests.labels(label, str(status)))
         self._time, self._part = cache(self._seconds.labels), cache(self._stages.labels)
-        for kind in _REFUSALS.values():
+        for kind in REFUSALS.values():
             self._refusals.labels(kind)
 
     def measure(self, app: App, events: Events, began: float) -> None:
         """Add the gauges: work that waits, looked up at each scrape, and the seconds until the model was loaded."""
-        self._add_gauge("events_waiting", "Events of sessions that wait", lambda: events.waiting)
-        self._add_gauge("events_lost", "Events of sessions that did not fit or failed", lambda: events.lost)
-        self._add_gauge(
+        self.watch("events_waiting", "Events of sessions that wait", lambda: events.waiting)
+        self.watch("events_lost", "Events of sessions that did not fit or failed", lambda: events.lost)
+        self.watch(
             "connections_used", "Connections to the database in use", lambda: app.records.overview.connections()[0]
         )
-        self._add_gauge(
-            "connections_most", "Connections that may be in use", lambda: app.records.overview.connections()[1]
-        )
-        self._add_gauge(
+        self.watch("connections_most", "Connections that may be in use", lambda: app.records.overview.connections()[1])
+        self.watch(
             "outbox_depth", "Memories that the vector index does not have as they are", lambda: _queue_depth(app)
         )
-        self._add_gauge("model_ready", "1 when the embedding model is loaded", lambda: float(app.embedder.ready))
+        self.watch("model_ready", "1 when the embedding model is loaded", lambda: float(app.embedder.ready))
         loaded = [0.0]
 
         def wait() -> None:
             if app.embedder.wait(threading.TIMEOUT_MAX) and app.embedder.ready:
                 loaded[0] = time.monotonic() - began
 
-        self._add_gauge("model_load_seconds", "From the start to the loaded model; 0 before", lambda: loaded[0])
+        self.watch("model_load_seconds", "From the start to the loaded model; 0 before", lambda: loaded[0])
         threading.Thread(target=wait, name="recollect-model-watch", daemon=True).start()
 
-    def _add_gauge(self, name: str, about: str, value: Callable[[], float]) -> None:
+    def watch(self, name: str, about: str, value: Callable[[], float]) -> None:
+        """Add a gauge."""
         Gauge(f"recollect_{name}", about, registry=self._registry).set_function(value)
+        self._exported.watch(name, about, value)
 
     def began(self) -> None:
         """Count a request that runs."""
         self._running.inc()
+        self._exported.began()
 
     def ended(self, label: str, status: int, seconds: float, asker: Asker | None) -> None:
         """Count a request that was answered."""
         self._running.dec()
         self._answered(label, status).inc()
         self._time(label).observe(seconds)
-        level = logging.DEBUG if label in _OF_MACHINES else logging.INFO
+        self._exported.ended(label, status, seconds, asker)
+        level = logging.DEBUG if label in PROBES else logging.INFO
         if log.isEnabledFor(level):
-            names = asker.names if asker else {}
-            about = {"operation": label, "status": status, "seconds": round(seconds, 4), **names}
+            ran = verbs.get()
+            about: dict[str, object] = {"operation": label, "status": status, "seconds": round(seconds, 4)}
+            about |= ({"verb": ran[0]} if ran else {}) | dict(asker.names if asker else {})
             log.log(level, "answered", extra=about)
 
     def called(self, tool: str, status: int) -> None:
         """Count a call of a tool by MCP."""
         self._calls.labels(tool, str(status)).inc()
+        self._exported.called(tool, status)
 
     def spent(self, operation: str, stage: str, seconds: float) -> None:
         """Note how long a stage of an operation took."""
         self._part(operation, stage).observe(seconds)
+        self._exported.spent(operation, stage, seconds)
 
     def refused(self, error: RecollectError) -> None:
         """Count an error where it is a refusal."""
-        if (kind := _REFUSALS.get(type(error))) is not None:
+        if kind := refusal_of(error):
             self._refusals.labels(kind).inc()
+        self._exported.refused(error)
 
     def text(self) -> bytes:
         """Return all numbers in the format of Prometheus."""
@@ -181,7 +183,8 @@ def timed(app: App, spent: Spent) -> App:
 def _measuring_time(stage: str, spent: Spent) -> Iterator[None]:
     began = time.perf_counter()
     try:
-        yield
+        with span(stage):
+            yield
     finally:
         spent(operation.get(), stage, time.perf_counter() - began)
 

@@ -39,6 +39,7 @@ _ERROR: Final[dict[str, Any]] = {
             "description": "Kinds of the secrets that were found",
         },
         "retry_after": {"type": "number", "title": "Retry after", "description": "Seconds until it may be asked again"},
+        "request_id": {"type": "string", "title": "Request id", "description": "Where the log tells of the request"},
     },
     "required": ["error", "message"],
     "additionalProperties": False,

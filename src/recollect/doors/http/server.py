@@ -9,6 +9,7 @@ import ssl
 import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from resource import RLIMIT_NOFILE, getrlimit
@@ -17,7 +18,9 @@ from typing import Any, Final
 from sqlalchemy.exc import SQLAlchemyError
 
 import recollect
+from recollect import process
 from recollect.app import App
+from recollect.doors.http.access import Measures
 from recollect.doors.http.application import Application
 from recollect.doors.http.connections import BoundedProtocol, Process
 from recollect.doors.http.listening import Listening
@@ -25,12 +28,15 @@ from recollect.doors.http.logs import log_to_stderr
 from recollect.doors.http.messages import to_recollect_error
 from recollect.doors.http.shared_metrics import SharedMetrics
 from recollect.doors.http.team import TeamAccess
+from recollect.errors import InvalidInput
 from recollect.settings import Settings
 
 log = logging.getLogger(__name__)
 
 ROLE: Final = "recollect serve --host"
 """The role under which a server owns a store in a folder."""
+_RECEIVERS: Final = frozenset(f"OTEL_EXPORTER_OTLP_{kind}ENDPOINT" for kind in ("", "TRACES_", "METRICS_"))
+_DISABLED: Final = "OTEL_SDK_DISABLED"
 _FINISH: Final = 60  # seconds for the requests that run when the server is told to end
 _EVENTS: Final = 60.0  # seconds for the events that wait then
 _MODEL: Final = 30.0  # seconds in which a worker loads the model before it takes requests, as others answer
@@ -69,12 +75,13 @@ def serve(
     """
     listening.check()
     began = time.monotonic()
+    telemetry = _telemetry()
     _when_told_to_end(_exit_before_serving)
     try:
-        with recollect.open_app(settings, wait=False, role=ROLE) as app:
+        with recollect.open_app(settings, wait=False, role=ROLE) as app, telemetry as exported:
             opened(app)
             log_to_stderr()
-            access = TeamAccess(app, settings, began)
+            access = TeamAccess(app, settings, began, exported)
             if place is not None:
                 app.embedder.wait(_MODEL)
                 access.metrics_text = SharedMetrics(access.metrics_text, place.folder, place.number).text
@@ -87,6 +94,25 @@ def serve(
     except (OSError, SQLAlchemyError, ssl.SSLError) as error:
         raise to_recollect_error(error, "the server") from None
     log.info("stopped")
+
+
+def _telemetry() -> AbstractContextManager[Measures | None]:
+    """Return what sends spans and numbers where a standard variable of OpenTelemetry names a receiver, else nothing.
+
+    Raises `InvalidInput` without the packages for that, which nothing else loads.
+    """
+    named = [name for name, text in process.of(_RECEIVERS).items() if text]
+    if not named or process.named(_DISABLED).strip().lower() == "true":
+        return nullcontext()
+    try:
+        from recollect.doors.http import telemetry
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("recollect"):
+            raise
+        raise InvalidInput(
+            "telemetry", f'{min(named)} is set, which needs some packages more: `pip install "recollect[telemetry]"`.'
+        ) from None
+    return telemetry.exporting()
 
 
 def _when_told_to_end(act: Callable[[], object]) -> None:

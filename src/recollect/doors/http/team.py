@@ -29,7 +29,7 @@ from recollect.auth.tokens import is_signed
 from recollect.domain.requests import Caller
 from recollect.domain.verbs import ADMIN, Verb
 from recollect.doors.handlers import perform
-from recollect.doors.http.access import OPEN, Access, address_of
+from recollect.doors.http.access import OPEN, Access, Measures, address_of
 from recollect.doors.http.asker import Asked, Asker, Asking
 from recollect.doors.http.events import Event
 from recollect.doors.http.metrics import CONTENT_TYPE, Metrics, timed
@@ -135,7 +135,10 @@ class Rates:
 
 
 class TeamAccess(Access):
-    """Lets in who holds a token, for what its roles allow, and administers; the store's opening `began` at a moment."""
+    """Lets in who holds a token, for what its roles allow, and administers; the store's opening `began` at a moment.
+
+    Where the numbers of the replica go elsewhere too, `exported` hears them.
+    """
 
     name: ClassVar = "the server"
     about: ClassVar = "Who asks comes from the token alone."
@@ -148,8 +151,10 @@ class TeamAccess(Access):
     client: ClassVar = ("settings", "Settings of the client's project; they turn on nothing and raise no limit", {})
     administration: ClassVar = HANDLERS
 
-    def __init__(self, app: App, settings: Settings, began: float | None = None) -> None:
-        self._numbers = Metrics()
+    def __init__(
+        self, app: App, settings: Settings, began: float | None = None, exported: Measures | None = None
+    ) -> None:
+        self._numbers = Metrics(exported)
         watched = timed(replace(app, reads_folders=False), self._numbers.spent)
         most = settings.max_body_mib * _MIB
         super().__init__(watched, self._numbers, lanes=_LANES, workers=settings.concurrent_requests, most=most)

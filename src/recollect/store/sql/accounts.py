@@ -9,15 +9,26 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, delete, func, insert, literal, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Row, Select, delete, func, insert, literal, or_, select, update
 
-from recollect.domain.accounts import Audit, AuditLine, ProjectSummary, TeamSummary, Token, User
+from recollect.domain.accounts import (
+    Audit,
+    AuditLine,
+    AuditRecord,
+    ExportAudit,
+    ProjectSummary,
+    TeamSummary,
+    Token,
+    User,
+)
 from recollect.domain.enums import Role, Sensitivity
 from recollect.errors import NotFound
 from recollect.store.journal import extend
+from recollect.store.journal import tips as journal_tips
 from recollect.store.sql.account_rows import TOKENS, role_of, token_of, user_of
 from recollect.store.sql.database import Database
 from recollect.store.sql.granted_access import Access, GrantedAccess, raise_version
+from recollect.store.sql.statements import select_in
 from recollect.store.sql.tables import (
     account,
     identity,
@@ -123,28 +134,38 @@ class Accounts:
 
         None stands for all teams; no line of a personal namespace is among them, and none of a private project.
         """
-        name = journal.c.namespace
-        private = select(literal("project:") + team.c.name + "/" + team_project.c.name).join(
-            team, team.c.id == team_project.c.team_id
-        )
-        private = private.where(team_project.c.private)
-        of_teams = [name.startswith("team:"), name.startswith("project:")]
-        if teams is not None:
-            of_teams = [name == f"team:{one}" for one in teams]
-            of_teams += [name.startswith(f"project:{one}/", autoescape=True) for one in teams]
-        wanted = or_(*of_teams, name == ACCOUNTS if accounts else name != name)
-        query = select(journal).where(wanted, name.not_in(private), journal.c.id < (asked.before or _BEFORE_ALL))
-        if asked.since is not None:
-            query = query.where(journal.c.at >= asked.since)
-        if asked.until is not None:
-            query = query.where(journal.c.at <= asked.until)
-        query = query.where(journal.c.sensitivity == str(Sensitivity.PUBLIC))
+        query = select(journal).where(_audited(journal.c.namespace, teams, accounts=accounts))
+        query = _of_time(query, asked).where(journal.c.id < (asked.before or _BEFORE_ALL))
         with self._database.reading() as connection:
             rows = connection.execute(query.order_by(journal.c.id.desc()).limit(limit)).all()
         return [
             AuditLine(one.id, one.at, one.actor, one.namespace, one.action, one.memory_id, dict(one.changes))
             for one in rows
         ]
+
+    def export(
+        self, teams: Sequence[str] | None, asked: ExportAudit, *, accounts: bool, chained: bool
+    ) -> tuple[list[AuditRecord], tuple[int, ...]]:
+        """Return the next lines that `lines` may show, and where each chain that was read ends now, as line numbers.
+
+        Chain by chain, each from the line behind that in `asked.after` on: the writers of a chain exclude each other,
+        so no line of it appears later below a number that was read. With `chained` each has its hashes.
+        """
+        tips = journal_tips()
+        with self._database.reading() as connection:
+            query = select(journal.c.namespace, journal.c.id)
+            done = {row.namespace: row.id for row in select_in(connection, query, journal.c.id, asked.after)}
+            named = select(tips).where(_audited(tips.c.namespace, teams, accounts=accounts))
+            waiting = sorted(row.namespace for row in connection.execute(named) if row.id > done.get(row.namespace, 0))
+            found: list[Row[Any]] = []
+            for namespace in waiting:
+                here = (journal.c.namespace == namespace) & (journal.c.id > done.get(namespace, 0))
+                rows = _of_time(select(journal).where(here), asked).order_by(journal.c.id)
+                found += connection.execute(rows.limit(asked.limit - len(found))).all()
+                done |= {line.namespace: line.id for line in found[-1:]}
+                if len(found) == asked.limit:
+                    break
+        return [_record_of(line, chained=chained) for line in found], tuple(sorted(done.values()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,6 +349,37 @@ class AccountWriting:
         """Write a line into a chain of the accounts' journal, without the values that are None."""
         told = {name: value for name, value in changes.items() if value is not None}
         extend(self._connection, chain, self._actor, self._at, action, [(None, Sensitivity.PUBLIC, told)])
+
+
+def _audited(name: ColumnElement[str], teams: Sequence[str] | None, *, accounts: bool) -> ColumnElement[bool]:
+    """Select the namespaces whose lines an audit shows: of some teams or with None of all, and that of the accounts.
+
+    Personal ones and private projects are not among them.
+    """
+    private = select(literal("project:") + team.c.name + "/" + team_project.c.name).join(
+        team, team.c.id == team_project.c.team_id
+    )
+    of_teams = [name.startswith("team:"), name.startswith("project:")]
+    if teams is not None:
+        of_teams = [name == f"team:{known}" for known in teams]
+        of_teams += [name.startswith(f"project:{known}/", autoescape=True) for known in teams]
+    wanted = or_(*of_teams, name == ACCOUNTS if accounts else name != name)
+    return wanted & name.not_in(private.where(team_project.c.private))
+
+
+def _of_time(query: Select[Any], asked: Audit | ExportAudit) -> Select[Any]:
+    """Narrow a selection of lines to the public ones, and to those of the times that were asked for."""
+    if asked.since is not None:
+        query = query.where(journal.c.at >= asked.since)
+    if asked.until is not None:
+        query = query.where(journal.c.at <= asked.until)
+    return query.where(journal.c.sensitivity == str(Sensitivity.PUBLIC))
+
+
+def _record_of(line: Row[Any], *, chained: bool) -> AuditRecord:
+    chain = (line.sensitivity, line.state, line.previous, line.hash) if chained else ()
+    about = (line.actor, line.namespace, line.action, line.memory_id, dict(line.changes))
+    return AuditRecord(line.id, line.at, *about, *chain)
 
 
 def _select_user(issuer: str, subject: str) -> Select[Any]:

@@ -24,6 +24,7 @@ import numpy as np
 from typing_extensions import override
 
 from recollect.engines.http_client import client_for
+from recollect.spans import spanned
 from recollect.store.files import remove
 from recollect.store.vectors.index import IndexAway, IndexBroken
 
@@ -97,6 +98,7 @@ class ChromaCollections(ABC):
         if client is not None:
             guarded(lambda: self._release(client))
 
+    @spanned("chroma query")
     def query(self, namespace: str, vector: Vector, limit: int) -> dict[int, float]:
         """Return the memories of the `limit` nearest chunks, each with its best cosine; the nearest comes first."""
         asked: Any = [vector]
@@ -106,6 +108,7 @@ class ChromaCollections(ABC):
         best = dict(zip(reversed(ids), reversed(distances), strict=True))  # of several chunks the first counts
         return {one: 1.0 - best[one] for one in dict.fromkeys(ids)}
 
+    @spanned("chroma put")
     def put(self, namespace: str, ids: Sequence[str], vectors: Sequence[Vector]) -> None:
         """Insert or replace vectors."""
         for start in range(0, len(ids), _BATCH):
@@ -113,16 +116,19 @@ class ChromaCollections(ABC):
             names, some = list(ids[start:stop]), list(vectors[start:stop])
             self._guarded(namespace, lambda one: one.upsert(names, some))  # noqa: B023 - called at once
 
+    @spanned("chroma take")
     def take(self, namespace: str, ids: Sequence[str]) -> None:
         """Remove vectors; ids that are absent are no error."""
         for start in range(0, len(ids), _BATCH):
             names = list(ids[start : start + _BATCH])
             self._guarded(namespace, lambda one: one.delete(names))  # noqa: B023 - called at once
 
+    @spanned("chroma ids")
     def ids(self, namespace: str) -> set[str]:
         """Return every id in the namespace's collection."""
         return set(self._guarded(namespace, lambda one: one.get(include=[]))["ids"])
 
+    @spanned("chroma vectors")
     def vectors(self, namespace: str, ids: Sequence[str]) -> dict[str, Vector]:
         """Return the vectors of these ids, float32[d]; one that the collection lacks is absent."""
         found: dict[str, Vector] = {}
@@ -133,10 +139,12 @@ class ChromaCollections(ABC):
             found |= dict(zip(some["ids"], held, strict=True))
         return found
 
+    @spanned("chroma count")
     def count(self, namespace: str) -> int:
         """Return how many vectors the namespace's collection holds."""
         return int(self._guarded(namespace, lambda one: one.count()))
 
+    @spanned("chroma drop")
     def drop(self, namespace: str) -> None:
         """Delete the namespace's collection."""
         self._collections.pop(namespace, None)
