@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import socket
 import sqlite3
 import subprocess
 import threading
@@ -308,6 +309,17 @@ def test_a_deployment_is_drilled_while_others_write(served: Settings) -> None:
     assert failing(done) == {}
     assert done.behind > 0
     assert done.recalls.agreed + done.recalls.passed_over == done.recalls.asked
+
+
+def test_without_chroma_the_drill_still_reports(served: Settings) -> None:
+    """A Chroma server that is away fails its checks with its own advice, and the scratch database still goes."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        away = served.model_copy(update={"chroma_url": f"http://127.0.0.1:{free.getsockname()[1]}"})
+    done = drill(away)
+    assert failing(done).keys() >= {"vector index", "clean-up"}
+    assert all("Start Chroma" in check.advice for check in done.checks if check.name in ("vector index", "clean-up"))
+    assert databases(served.database_url) == set()
 
 
 @pytest.fixture

@@ -27,12 +27,14 @@ from recollect.settings import Settings
 from recollect.store import backup as store_backup
 from recollect.store import comparison, postgres_dump
 from recollect.store.comparison import Digests
+from recollect.store.integrity import UNREADABLE
 from recollect.store.kept_files import scratch
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.database import Database, open_file, open_server
 from recollect.store.sql.migrations import HEAD, migrate, revision
 from recollect.store.sql.statements import count
 from recollect.store.sql.visibility import alive
+from recollect.store.vectors.index import IndexBroken
 from recollect.wiring import discard_index, open_app
 
 QUESTIONS: Final = 20
@@ -258,14 +260,30 @@ def _compare(pair: _Pair, report: _Report, questions: int, undo: ExitStack) -> N
             _compare_rows(ours, theirs, pair.saved, report)
             drawn = _draw_questions(ours, questions)
         if pair.copy.database_url and pair.copy.chroma_url:
-            undo.callback(discard_index, pair.copy)
+            undo.callback(_discard_index, pair.copy, report)
         with report.timing("doctor"), _stopping(report, "doctor"), open_app(pair.copy, background=False) as app:
-            report.checks += [replace(check, advice="" if check.well else _ADVICE) for check in app.checks(deep=True)]
+            report.checks += [_for_backup(check) for check in app.checks(deep=True)]
         if not all(check.well for check in report.checks):
             return  # the answers of a damaged copy tell nothing more
         with report.timing("recall"), _stopping(report, "recall"), _both_apps(pair) as (first, second):
             report.recalls, wrong = _compare_recalls(first, second, drawn, lambda: _written_since(copy, store))
         _add_recalls(report, wrong)
+
+
+def _for_backup(check: Check) -> Check:
+    """Return a check of the doctor with advice about the backup, unless Chroma is away, which is no fault of it."""
+    if check.well or check.seen.startswith(UNREADABLE):
+        return check
+    return replace(check, advice=_ADVICE)
+
+
+def _discard_index(copy: Settings, report: _Report) -> None:
+    """Remove the copy's collections from the Chroma server; a server that is away is a check that is not well."""
+    try:
+        discard_index(copy)
+    except IndexBroken as error:
+        seen = f"the collections of the scratch store could not be removed from Chroma: {error}"
+        report.checks.append(Check("clean-up", False, seen, "Start Chroma, or correct RECOLLECT_CHROMA_URL."))
 
 
 def _compare_rows(ours: Connection, theirs: Connection, saved: Digests | None, report: _Report) -> None:
