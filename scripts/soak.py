@@ -38,6 +38,7 @@ from random_calls import judged
 from random_team_calls import judged_team
 from recollect import Settings
 from replica_faults import Load, check, deployed, kill_parts
+from rolling_upgrade import lay_next, lay_previous, upgrade_replicas
 from stores import make_migrated, open_app
 
 TESTS = Path(__file__).parents[1] / "tests"
@@ -173,6 +174,17 @@ def replicas(place: Place, clock: Clock, chance: random.Random) -> int:
     return seen.kills
 
 
+def upgrades(place: Place, clock: Clock, _: random.Random) -> int:
+    """Upgrade the replicas of a deployment from the version before, one after the other, while clients write."""
+    folder = place.home.parent
+    previous, following = lay_previous(folder / "previous"), lay_next(folder / "next")
+    with deployed(folder, PYTHONPATH=str(previous)) as deployment:
+        done = upgrade_replicas(deployment, Load(deployment), following, threads=8)
+    shown = f"{done.before} writes acknowledged before, {done.mixed} beside both versions, {done.after} after"
+    clock.progress.console.print(f"{shown}; none lost; tried again: {sum(done.tried_again.values())}")
+    return done.before + done.mixed + done.after
+
+
 def alike(place: Place, clock: Clock, chance: random.Random) -> int:
     """Compare the answers of a store with hidden things and of one without, to random calls of every operation."""
     with two_stores(place.settings, make_migrated(place.home.with_name("migrated.db"))) as two:
@@ -208,6 +220,7 @@ KINDS: dict[str, Callable[[Place, Clock, random.Random], int]] = {
     "team": team,
     "deployment": deployment,
     "replicas": replicas,
+    "upgrades": upgrades,
     "alike": alike,
     "cases": cases,
     "training": training,

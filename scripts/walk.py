@@ -38,7 +38,8 @@ SAID: Final = "Tuesday mornings"
 out = Console()
 DEPLOY, UPKEEP = "docs/deploy.md", "docs/deploy/upkeep.md"
 KNOWN: Final = frozenset(
-    "cd mkdir umask printf export recollect docker kubectl pip chroma psql pg_dump pg_restore dropdb createdb".split()
+    "cd mkdir umask printf export recollect docker helm kubectl pip chroma".split()
+    + "psql pg_dump pg_restore dropdb createdb".split()
 )
 """The programs that the pages call. An assignment before one, or alone, is known too."""
 
@@ -64,6 +65,7 @@ BLOCKS: Final = (
     Block(DEPLOY, "export RECOLLECT_DATABASE_URL=postgresql:", ("bare",)),
     Block(DEPLOY, "RECOLLECT_PUBLIC_ADDRESS=https://memory.example.com", why="settings of an identity provider"),
     Block(DEPLOY, "export RECOLLECT_URL=https://memory.example", ("bob",)),
+    Block(DEPLOY, "umask 077\nprintf 'postgresql:", ("cluster",)),
     Block(DEPLOY, "mkdir -m 700 docs/deploy/secrets", ("cluster",)),
     Block(UPKEEP, "docker compose exec -T postgres pg_dump", ("machine",)),
     Block(UPKEEP, "docker compose stop recollect-1 recollect-2", ("machine",)),
@@ -212,6 +214,8 @@ def stand_in(program: str, words: list[str]) -> int:
         absent = [one for one in files if not Path(one).exists()]
         out.print(f"There is no {', '.join(absent)}" if absent else "not run: kubectl, which needs a cluster")
         return bool(absent)
+    if program == "helm":
+        return _render_chart(words)
     if program == "pip":
         out.print("not run: pip, as scripts/setup has installed the checkout")
         return 0
@@ -247,6 +251,16 @@ def _cluster(words: list[str]) -> int:
     if "statefulset/postgres" in words:
         return _postgres(inside)
     return _recollect(inside[1:], _replica(REPLICAS[0]))
+
+
+def _render_chart(words: list[str]) -> int:
+    """Let Helm render the chart with the options of the page, where it is installed; a cluster there is none."""
+    helm = PROGRAMS / "helm"
+    if not helm.exists():
+        out.print("not run: helm, which is not installed")
+        return 0
+    options = [word for word in words if word not in ("upgrade", "--install")]
+    return subprocess.run([helm, "template", *options], stdout=subprocess.DEVNULL).returncode
 
 
 def _postgres(words: list[str]) -> int:
@@ -318,7 +332,7 @@ def _answers(address: str) -> bool:
 
 def _lay_programs(folder: Path) -> None:
     folder.mkdir()
-    for name in ("docker", "kubectl", "pip", "chroma", "recollect"):
+    for name in ("docker", "helm", "kubectl", "pip", "chroma", "recollect"):
         call = shlex.join([sys.executable, str(Path(__file__).resolve()), "--stand-in", name])
         (folder / name).write_text(f'#!/bin/sh\nexec {call} -- "$@"\n', encoding="utf-8")
         (folder / name).chmod(0o755)

@@ -27,6 +27,7 @@ from recollect.store_folder import DATABASE, folder_of, real_file
 
 _SERVERS: Final = {
     "database_url": ("postgresql",),
+    "drill_database_url": ("postgresql",),
     "chroma_url": ("http", "https"),
     "embedding_url": ("http", "https"),
     "chat_url": ("http", "https"),
@@ -122,6 +123,11 @@ class Settings(LifecycleSettings):
         default="",
         repr=False,
         description="Chroma server of a shared deployment: `http://…`. Default: Chroma in the data folder.",
+    )
+    drill_database_url: str = Field(
+        default="",
+        repr=False,
+        description="PostgreSQL database into which a backup was restored, for `recollect backup drill --restored`.",
     )
     insecure: bool = Field(
         default=False,
@@ -252,7 +258,7 @@ class Settings(LifecycleSettings):
         local = model.startswith((".", "~", "/")) or len(path.parts) > 2
         return str(_absolute_path(path)) if local else model
 
-    @field_validator("embedding_url", "database_url", "chroma_url", "chat_url")
+    @field_validator("embedding_url", "database_url", "drill_database_url", "chroma_url", "chat_url")
     @classmethod
     def _check_address(cls, url: str, info: ValidationInfo) -> str:
         """Check the address of another server, and name no password in an error."""

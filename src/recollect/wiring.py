@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from contextvars import Context
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -293,6 +293,15 @@ def restore(
 ) -> Restored:
     """Put a backup in the place of the store of `settings` once it has proven whole; see `store.backup`."""
     return store_backup.restore(_local_database(settings), file, force=force, free=free)
+
+
+def discard_index(settings: Settings) -> None:
+    """Delete the Chroma collections of a store on servers that nobody uses any more."""
+    with closing(open_server(settings.database_url)) as database, database.reading() as connection:
+        generation = store_metadata.generation_of(store_metadata.read(connection))
+        index = _open_index(settings, database, generation)
+    index.discard()
+    index.close()
 
 
 def relocate(

@@ -15,10 +15,10 @@ from urllib.parse import urlsplit
 
 import pytest
 import yaml
-from kubernetes.client import models
 
 import recollect
 from chroma_process import CHROMA
+from kubernetes_objects import assert_restricted, unknown_fields
 from places import ROOT
 from recollect import App, Settings
 from recollect.doors.cli.main import whole
@@ -264,25 +264,11 @@ def test_the_proxy_passes_on_what_the_server_takes() -> None:
 # The cluster
 
 
-def unknown(given: Any, kind: str, where: str = "") -> Iterator[str]:
-    """Yield each field of an object that the types of Kubernetes do not know."""
-    if inner := re.match(r"(?:[Ll]ist|[Dd]ict)[\[(](?:str, )?(\w+)[\])]", kind):
-        for key, one in given.items() if isinstance(given, dict) else enumerate(given):
-            yield from unknown(one, inner[1], f"{where}.{key}")
-    elif model := getattr(models, kind, None):
-        fields = {model.attribute_map[name]: type_ for name, type_ in model.openapi_types.items()}
-        for key, one in given.items():
-            if key in fields:
-                yield from unknown(one, fields[key], f"{where}.{key}")
-            else:
-                yield f"{where}.{key} of {kind}"
-
-
 @pytest.mark.parametrize("one", OBJECTS, ids=lambda one: f"{one['kind']}/{one['metadata']['name']}")
 def test_kubernetes_knows_every_field(one: dict[str, Any]) -> None:
     """Each object has a kind that is still served, fields that exist, and a place in our namespace."""
     assert one["apiVersion"] in SERVED
-    assert list(unknown(one, f"V1{one['kind']}")) == []
+    assert list(unknown_fields(one, f"V1{one['kind']}")) == []
     assert one["metadata"].get("namespace", "recollect") == "recollect"
 
 
@@ -293,12 +279,7 @@ def test_every_pod_is_restricted(pod: dict[str, Any]) -> None:
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert pod["automountServiceAccountToken"] is False
     for container in pod["containers"]:
-        assert container["securityContext"] == {
-            "allowPrivilegeEscalation": False,
-            "readOnlyRootFilesystem": True,
-            "capabilities": {"drop": ["ALL"]},
-        }
-        assert container["resources"]["requests"].keys() == {"cpu", "memory"}
+        assert_restricted(container)
         mounted = {mount["name"] for mount in container["volumeMounts"]}
         assert {volume["name"] for volume in pod["volumes"]} <= mounted
 
@@ -354,7 +335,9 @@ def test_the_gateway_and_prometheus_are_let_in() -> None:
 def test_secrets_are_read_where_they_were_made() -> None:
     """Every file that the page hands to the cluster is one that the same block has written before."""
     page = (ROOT / "docs" / "deploy.md").read_text(encoding="utf-8")
-    [block] = [one for one in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) if "create secret" in one]
-    read = re.findall(r"--from-file=\w+=(\S+)", block)
-    assert read
-    assert all(f"> {file}\n" in block for file in read)
+    blocks = [one for one in re.findall(r"```sh\n(.*?)```", page, re.DOTALL) if "create secret" in one]
+    assert len(blocks) == 2
+    for block in blocks:
+        read = re.findall(r"--from-file=\w+=(\S+)", block)
+        assert read
+        assert all(f"> {file}\n" in block for file in read)

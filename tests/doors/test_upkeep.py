@@ -197,3 +197,26 @@ def test_backup_has_commands_and_its_old_forms(typed: Typed, stocked: Settings, 
     assert mistaken.code == InvalidInput.exit_code
     assert "to bring back a store, type `recollect backup restore FILE`" in mistaken.err
     assert stocked.folder.is_dir()
+
+
+def test_a_drill_tells_what_it_found(typed: Typed, stocked: Settings, tmp_path: Path) -> None:
+    """A sound backup ends with 0 and its figures; a damaged one with 1 and the check that failed, also as JSON."""
+    done = typed("backup", "drill")
+    assert done.code == 0
+    assert "The backup can be restored. It holds 3 memories, 3 vectors, 3 journal lines." in done.out
+    assert "3 of 3 questions have the same answers" in done.out
+    body = typed("backup", "drill", "--questions", "2", "--json").json
+    assert (body["well"], body["recalls"]) == (True, {"asked": 2, "agreed": 2, "passed_over": 0})
+    assert {one["name"] for one in body["checks"]} >= {"history", "rows", "recall"}
+    file = tmp_path / "saved.zip"
+    assert typed("backup", "create", str(file)).code == 0
+    assert typed("backup", "drill", str(file)).code == 0
+    file.write_bytes(file.read_bytes()[:-1000])
+    damaged = typed("backup", "drill", str(file), "--json")
+    assert (damaged.code, damaged.json["well"]) == (1, False)
+    assert [one["name"] for one in damaged.json["checks"]] == ["restore"]
+    told = typed("backup", "drill", str(file))
+    assert (told.code, "The backup has failed the drill. Nothing was restored." in told.out) == (1, True)
+    assert typed("backup", "drill", "--questions", "-1").code == InvalidInput.exit_code
+    assert typed("backup", "drill", str(tmp_path / "nothing.zip")).code == InvalidInput.exit_code
+    assert stocked.folder.is_dir()

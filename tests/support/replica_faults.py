@@ -40,8 +40,8 @@ class Deployment:
 
 
 @contextmanager
-def deployed(folder: Path, count: int = 2) -> Iterator[Deployment]:
-    """Run replicas over one PostgreSQL and one Chroma until the block ends."""
+def deployed(folder: Path, count: int = 2, **variables: str) -> Iterator[Deployment]:
+    """Run replicas, with further variables, over one PostgreSQL and one Chroma until the block ends."""
     with ExitStack() as undo:
         postgres, chroma = Cluster(), ChromaProcess(folder / "chroma")
         undo.callback(postgres.close)
@@ -51,7 +51,7 @@ def deployed(folder: Path, count: int = 2) -> Iterator[Deployment]:
         servers = {"RECOLLECT_DATABASE_URL": postgres.url, "RECOLLECT_CHROMA_URL": chroma.url}
         free = {"RECOLLECT_REQUESTS_PER_MINUTE": "0"}
         replicas = [
-            undo.enter_context(serving_team(folder / f"home{at}", folder / f"log{at}", **servers, **free))
+            undo.enter_context(serving_team(folder / f"home{at}", folder / f"log{at}", **servers, **free, **variables))
             for at in range(count)
         ]
         with ThreadPoolExecutor() as pool:
@@ -217,13 +217,29 @@ def kill_parts(load: Load, chance: random.Random, most: int, left: Callable[[], 
 
 def check(load: Load, settings: Settings) -> None:
     """Hold the replicas, the database and the indexes to what was acknowledged: all of it is there, once."""
+    check_answers(load)
+    deployment = load.deployment
+    servers = {"database_url": deployment.postgres.url, "chroma_url": deployment.chroma.url}
+    with open_app(settings.model_copy(update=servers)) as app:
+        app.vectors.sync()
+        assert app.vectors.waiting() == 0
+        wrong = [one for one in app.checks(deep=True) if not one.well]
+        assert not wrong, wrong
+
+
+def check_answers(load: Load) -> None:
+    """Hold the database and the replicas' answers to what was acknowledged: all of it is there, once."""
     deployment = load.deployment
     with psycopg.connect(deployment.postgres.url) as connection:
-        rows = dict(connection.execute("SELECT id, content FROM memory").fetchall())
+        found = connection.execute("SELECT id, content, merged_into FROM memory").fetchall()
+    rows = {number: text for number, text, whole in found if whole is None}
+    kept = [(text, whole) for _, text, whole in found if whole is not None]  # what an update has replaced
+    assert {whole for _, whole in kept} <= rows.keys(), "an original has lost its memory"
+    texts = [text for _, text, _ in found]
+    assert len(texts) == len(set(texts)), "a write was done twice"
     lost = {number: text for number, text in load.living.items() if rows.get(number) != text}
     assert not lost, (lost, {number: rows.get(number) for number in lost})
     assert rows.keys() == load.living.keys(), {number: rows[number] for number in rows.keys() - load.living.keys()}
-    servers = {"database_url": deployment.postgres.url, "chroma_url": deployment.chroma.url}
     with httpx2.Client(headers={"Authorization": f"Bearer {deployment.token}"}, timeout=PATIENCE) as client:
         for replica in deployment.replicas:
             if not replica.ready():
@@ -233,9 +249,4 @@ def check(load: Load, settings: Settings) -> None:
                 assert body["content"] == text
             for dropped in load.gone:
                 assert client.post(f"{replica.url}/v1/get_memory", json={"id": str(dropped)}).status_code == 404
-    with open_app(settings.model_copy(update=servers)) as app:
-        app.vectors.sync()
-        assert app.vectors.waiting() == 0
-        wrong = [one for one in app.checks(deep=True) if not one.well]
-        assert not wrong, wrong
     assert not load.odd, load.odd

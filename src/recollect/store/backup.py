@@ -91,7 +91,7 @@ def backup(database: Path, file: Path, *, force: bool = False) -> Manifest:
         raise StoreUnusable(f"There is no store at {database}.")
     with usable(f"The backup {file} cannot be written"), scratch(file.parent) as place:
         copy = place / DATABASE
-        _copy_database(database, copy)
+        copy_database(database, copy)
         if found := faults_in(copy):
             raise StoreUnusable(f"The store {database} is damaged ({found}); no backup was written. {_ADVICE}")
         _drop_free_pages(copy)
@@ -166,7 +166,7 @@ def _check_target(file: Path, *, force: bool) -> None:
         raise InvalidInput("file", f"{file} exists already; name another file, or overwrite it with --force.")
 
 
-def _copy_database(source: Path, target: Path) -> None:
+def copy_database(source: Path, target: Path) -> None:
     """Copy the database page by page in one read transaction, which in WAL mode no writer waits for."""
     target.touch(mode=0o600)
     with _connect_existing(source) as live, closing(sqlite3.connect(target)) as copy:

@@ -38,6 +38,9 @@ from recollect.store.vectors.vector_search import VectorSearch
 Embed = Callable[[str], Sequence[Chunk]]
 """Makes the chunks of a content with the store's model."""
 
+UNREADABLE = "cannot be read: "
+"""The beginning of what is seen of a vector index that does not answer or is broken."""
+
 _LINES = 20_000  # of the journal, for a quick look
 _SAMPLE = 50  # memories of each namespace, for a quick look
 _EMBEDDED = 5  # memories that are embedded again, for a quick look
@@ -260,7 +263,7 @@ def _expected_ids(connection: Connection) -> dict[str, set[str]]:
 def unreadable(name: str, error: IndexBroken) -> Check:
     """Return the finding that the vector index cannot be read: it is broken, or its server is away."""
     away = isinstance(error, IndexAway)
-    return Check(name, False, f"cannot be read: {error}", _CHROMA if away else _REINDEX)
+    return Check(name, False, f"{UNREADABLE}{error}", _CHROMA if away else _REINDEX)
 
 
 def _check_values(vectors: VectorSearch, *, deep: bool) -> Check:

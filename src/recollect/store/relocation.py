@@ -24,8 +24,8 @@ from recollect.store.sql.statements import count, in_batches
 _MARK: Final = "moved_from"
 _BATCH: Final = 500  # ids whose rows are copied in one transaction
 _PAGE: Final = 2_000
-_TABLES: Final = tuple(one for one in tables.metadata.sorted_tables if one is not tables.store_metadata)
-_NUMBERED: Final = tuple(one for one in _TABLES if "id" in one.c)
+TABLES: Final = tuple(one for one in tables.metadata.sorted_tables if one is not tables.store_metadata)
+_NUMBERED: Final = tuple(one for one in TABLES if "id" in one.c)
 
 Report = Callable[[int, int], None]
 """A function that takes how many rows are copied, and how many there are."""
@@ -50,14 +50,14 @@ def relocate(source: Database, target: Database, report: Report = lambda _done, 
         mark = store_metadata.own_id(connection)
     _mark_target(target, mark)
     with source.reading() as rows:
-        total = sum(count(rows, table) for table in _TABLES)
+        total = sum(count(rows, table) for table in TABLES)
         done = 0
-        for table in _TABLES:
+        for table in TABLES:
             for copied in _copy_missing_rows(rows, target, table):
                 done += copied
                 report(done, total)
         _copy_metadata(rows, source, target)
-        found = {table.name: _compare_table(rows, target, table) for table in _TABLES}
+        found = {table.name: _compare_table(rows, target, table) for table in TABLES}
     with target.exclusive() as connection:
         store_metadata.erase(connection, [_MARK])
     return Relocated(found)
@@ -67,7 +67,7 @@ def _mark_target(target: Database, mark: str) -> None:
     """Mark the target as a part of this store; refuse one that holds anything else."""
     with target.exclusive() as connection:
         known = store_metadata.read(connection).get(_MARK)
-        if known != mark and any(count(connection, one) for one in _TABLES):
+        if known != mark and any(count(connection, one) for one in TABLES):
             raise InvalidInput(
                 "target", "The target holds another store. Move to an empty database or an empty data folder."
             )
@@ -140,7 +140,7 @@ def _copy_metadata(rows: Connection, source: Database, target: Database) -> None
 def _compare_table(rows: Connection, target: Database, table: Table) -> int:
     """Return how many rows a table has; raise `StoreUnusable` where both databases do not hold the same ones."""
     with target.reading() as connection:
-        ours, theirs = _table_digest(rows, table), _table_digest(connection, table)
+        ours, theirs = table_digest(rows, table), table_digest(connection, table)
     if ours != theirs:
         raise StoreUnusable(
             f"The table {table.name} has {theirs[0]} rows in the target and {ours[0]} in the source, or other ones. "
@@ -149,7 +149,7 @@ def _compare_table(rows: Connection, target: Database, table: Table) -> int:
     return ours[0]
 
 
-def _table_digest(connection: Connection, table: Table) -> tuple[int, int]:
+def table_digest(connection: Connection, table: Table) -> tuple[int, int]:
     """Return the number of rows, and the sum of their hashes, in whatever order they come."""
     number, total = 0, 0
     for row in connection.execute(_select_stored(table).execution_options(yield_per=_PAGE)):

@@ -106,6 +106,7 @@ LOCAL: dict[str, tuple[str, ...]] = {
     "stop": (),
     "serve": (),
     "backup create": ("backup.db",),
+    "backup drill": (),
     "backup restore": ("backup.db",),
     "migrate-store": ("--to", "server"),
     "init": (),

@@ -89,7 +89,7 @@ class Postgres(Dialect):
         Raises `InvalidInput` for an option in the address that libpq does not know.
         """
         pool = {"pool_size": connections, "max_overflow": connections}
-        address, prepare = _without_prepare(make_url(url))
+        address, prepare = without_prepare(make_url(url))
         patience = {name: value for name, value in _PATIENCE.items() if name not in address.query}
         patience[_PREPARE] = None  # until it is known whose session it is
         # The driver begins no transaction of its own: `_begin_transaction` does, where a lost connection then shows.
@@ -177,7 +177,7 @@ class Postgres(Dialect):
         return list(connection.execute(_NEXT_IDS, {"table": table.name, "count": count}).scalars())
 
 
-def _without_prepare(url: URL) -> tuple[URL, int | None]:
+def without_prepare(url: URL) -> tuple[URL, int | None]:
     """Return an address for libpq, and after how many uses a statement is prepared, which the address may say.
 
     None leaves it to the session, and 0 is never. Raises `InvalidInput` for anything but a whole number.
