@@ -19,7 +19,7 @@ from recollect import Settings
 from recollect.errors import StoreUnusable
 from recollect.store.sql import migrations
 from recollect.store.sql.database import Database, open_file
-from recollect.store.sql.migrations import HEAD, configuration, migrate, revision, schema_faults, upgrade
+from recollect.store.sql.migrations import HEAD, OLDER, configuration, migrate, revision, schema_faults, upgrade
 from stores import open_app
 
 OPENING = """
@@ -33,13 +33,14 @@ database.close()
 print("alembic" in sys.modules)
 """
 
-SECOND = '''"""A revision after the first, which adds a column that is missing and one that is there."""
+NEXT = str(int(HEAD) + 1)
+LATER = f'''"""A revision after the newest, which adds a column that is missing and one that is there."""
 
 from recollect.store.sql.migrations import add_columns
 from recollect.store.sql.tables import memory
 
-revision = "2"
-down_revision = "1"
+revision = "{NEXT}"
+down_revision = "{HEAD}"
 
 
 def upgrade() -> None:
@@ -127,17 +128,17 @@ def test_a_new_store_is_what_the_revisions_make() -> None:
 def test_a_later_revision_is_run(empty: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store comes to the next revision, which may add a column that is there; its rows stay as they are."""
     migrate(empty)
-    (tmp_path / "second.py").write_text(SECOND, encoding="utf-8")
+    (tmp_path / "later.py").write_text(LATER, encoding="utf-8")
     config = configuration(empty)
     versions = Path(config.get_main_option("script_location") or "") / "versions"
     config.set_main_option("version_locations", f"{versions}{os.pathsep}{tmp_path}")
-    for name, value in {"HEAD": "2", "OLDER": ("1",), "configuration": lambda _: config}.items():
+    for name, value in {"HEAD": NEXT, "OLDER": (*OLDER, HEAD), "configuration": lambda _: config}.items():
         monkeypatch.setattr(migrations, name, value)
     with empty.writing() as connection:
         connection.execute(text("ALTER TABLE memory DROP COLUMN discovery_tokens"))
         connection.execute(text("INSERT INTO namespace (name) VALUES ('user:ada')"))
     migrate(empty)
-    assert revision(empty) == "2"
+    assert revision(empty) == NEXT
     command.check(config)
     with empty.reading() as connection:
         assert connection.execute(text("SELECT name FROM namespace")).scalars().all() == ["user:ada"]

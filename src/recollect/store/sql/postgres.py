@@ -16,6 +16,7 @@ from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, mak
 from sqlalchemy.dialects import postgresql
 
 from recollect.errors import InvalidInput
+from recollect.store.sql import limit_schema
 from recollect.store.sql.dialect import ALONE, INDEX, WRITE, Dialect, begun
 from recollect.store.text import postgres_schema
 
@@ -78,6 +79,7 @@ class Postgres(Dialect):
         """CREATE TRIGGER journal_no_truncate BEFORE TRUNCATE ON journal
         FOR EACH STATEMENT EXECUTE FUNCTION journal_append_only()""",
         *postgres_schema.POSTGRES_SCHEMA,
+        *limit_schema.SCHEMA["postgresql"],
     )
 
     insert = staticmethod(postgresql.insert)
