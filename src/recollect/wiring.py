@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.app import App, Capabilities, RetentionRules
+from recollect.domain.limits import Defaults
 from recollect.domain.results import Check
 from recollect.engines.background import BackgroundExecutor
 from recollect.engines.chat import open_chat
@@ -40,6 +41,7 @@ from recollect.store.sql import store_metadata
 from recollect.store.sql.accounts import Accounts
 from recollect.store.sql.database import Database, open_file, open_read_only, open_server
 from recollect.store.sql.export_reader import ExportReader
+from recollect.store.sql.limits import Quotas, UsageLimits
 from recollect.store.sql.migrations import migrate
 from recollect.store.sql.records import Records
 from recollect.store.sql.sessions import Sessions
@@ -106,6 +108,7 @@ def open_app(
             on_secret=settings.on_secret,
             retention_rules=RetentionRules(settings.retention, settings.max_memories, settings.inbox_days),
             lifecycle=settings.lifecycle,
+            token_days_max=settings.token_days_max,
             **store.adapters,
             embedder=embedder,
             open_model=lambda name, where: _open_embedder(settings, name, where or settings.models_dir),
@@ -170,6 +173,7 @@ class _Store:
     journal_files: tuple[JournalTips | JournalMirror, ...]
     file: Path
     clock: Callable[[], datetime]
+    limits: Defaults
     read_only: bool
 
     @property
@@ -177,7 +181,8 @@ class _Store:
         """Return what keeps the store's promises, by the names that `App` has for it."""
         return {
             "sessions": Sessions(self.database),
-            "accounts": Accounts(self.database, self.clock),
+            "accounts": Accounts(self.database, self.clock, Quotas(self.limits)),
+            "limits": UsageLimits(self.database, self.clock, self.limits),
             "records": self.records,
             "export_reader": ExportReader(self.database),
             "text": self.text,
@@ -241,9 +246,10 @@ def _open_store(
     files: tuple[JournalTips | JournalMirror, ...] = (*tips, *mirrors)
     for one in () if fixed else files:
         undo.callback(one.close)
-    records = Records(database, clock, notify, model)
+    limits = settings.default_limits
+    records = Records(database, clock, notify, model, Quotas(limits))
     text = PostgresText(database) if settings.database_url else SqliteText(database)
-    return _Store(database, records, text, index, vectors, stopping, files, settings.database, clock, fixed)
+    return _Store(database, records, text, index, vectors, stopping, files, settings.database, clock, limits, fixed)
 
 
 def _open_database(settings: Settings, role: str, undo: ExitStack) -> tuple[Database, bool]:

@@ -90,8 +90,18 @@ class Database:
                     raise
                 return self._run_alone(query, values)  # on a new connection: nothing was written
 
+    def write_alone(self, statement: Executable, values: Mapping[str, Any]) -> Sequence[Row[Any]]:
+        """Run one statement that writes rows which the journal does not record, and return what it returns.
+
+        Where the connection is lost meanwhile, it may be run twice.
+        """
+        if self.file is None:
+            return self.rows(statement, values)
+        with self.writing() as connection:
+            return connection.execute(statement, values).all()
+
     def _run_alone(self, query: Executable, values: Mapping[str, Any] | None) -> Sequence[Row[Any]]:
-        """Run a query outside of any transaction."""
+        """Run a statement outside of any transaction of ours."""
         with self.engine.connect() as connection:
             return connection.execution_options(**{ALONE: True, **self.dialect.reading}).execute(query, values).all()
 

@@ -17,7 +17,9 @@ _BYTES: Final = {"sqlite": "length(CAST({row}.content AS BLOB))", "postgresql": 
 """The bytes of a content as UTF-8, by the name of the database."""
 BYTES: Final = {name: one.format(row="memory") for name, one in _BYTES.items()}
 
-_SIZE: Final = "CREATE TABLE live_size (namespace_id {whole} PRIMARY KEY, memories {big} NOT NULL, bytes {big} NOT NULL)"
+_SIZE: Final = (
+    "CREATE TABLE live_size (namespace_id {whole} PRIMARY KEY, memories {big} NOT NULL, bytes {big} NOT NULL)"
+)
 _RATE: Final = (
     "CREATE {kind} request_rate (subject text PRIMARY KEY, minute_at bigint NOT NULL, day_at bigint NOT NULL)"
 )
@@ -71,7 +73,6 @@ _STORED: Final = "SELECT namespace_id, memories, bytes FROM live_size WHERE memo
 FILLED: Final = {name: ("DELETE FROM live_size", f"INSERT INTO live_size {one}") for name, one in _STATED.items()}
 """The statements that count everything again, by the name of the database."""
 DIFFERS: Final = {
-    name: f"SELECT EXISTS ({_STORED} EXCEPT {one}) OR EXISTS ({one} EXCEPT {_STORED})"  # noqa: S608 - our own text
-    for name, one in _STATED.items()
+    name: f"SELECT EXISTS ({_STORED} EXCEPT {one}) OR EXISTS ({one} EXCEPT {_STORED})" for name, one in _STATED.items()
 }
 """Says whether the sizes are not those of the memories, by the name of the database."""

@@ -84,6 +84,7 @@ class Postgres(Dialect):
 
     insert = staticmethod(postgresql.insert)
     reading: ClassVar[Mapping[str, Any]] = {_SNAPSHOT: True, _AS_BYTES: True}
+    row_lock: ClassVar[str] = "FOR UPDATE"
 
     def engine(self, url: str, connections: int) -> Engine:
         """Return an engine that notices when the server was away, and waits for nothing for ever.
@@ -120,6 +121,14 @@ class Postgres(Dialect):
                 for key in others:
                     connection.execute(_LOCK, {"key": key})
             yield connection
+
+    def lock(self, connection: Connection, name: str) -> None:
+        """Let a transaction that writes also exclude others that lock this name, until it ends.
+
+        It has the locks of its namespaces by then, and takes several names in one order, so that no two wait for each
+        other.
+        """
+        connection.execute(_LOCK, {"key": _lock_of(name)})
 
     @contextmanager
     def indexing(self, engine: Engine, namespaces: Iterable[str]) -> Iterator[None]:
