@@ -184,7 +184,7 @@ class QuotaFull(RecollectError, RuntimeError):
     def __init__(self, kind: str, name: str, limit: str, counted: str, numbers: tuple[int, int, int] | None) -> None:
         """Say whose limit on what is reached; `numbers` are what is used, what is allowed and what the write adds.
 
-        Without numbers nothing is told of how much is held.
+        Without numbers it keeps to itself how much is held.
         """
         self.limit, self._parts = limit, (kind, name, limit, counted)
         self.team = name if kind == "team" else ""

@@ -184,7 +184,7 @@ class Settings(LifecycleSettings):
         default=0.0,
         ge=0,
         le=MAX_DAYS,
-        description="Most days for which a user may make a token; one without end is then refused. 0: any number.",
+        description="Most days for which a user may make a token, which then never lasts for good. 0: any number.",
     )
     concurrent_requests: int = Field(
         default=32, ge=1, le=1_000, description="Requests that one replica of the server works on at once."

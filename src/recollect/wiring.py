@@ -108,7 +108,6 @@ def open_app(
             on_secret=settings.on_secret,
             retention_rules=RetentionRules(settings.retention, settings.max_memories, settings.inbox_days),
             lifecycle=settings.lifecycle,
-            token_days_max=settings.token_days_max,
             **store.adapters,
             embedder=embedder,
             open_model=lambda name, where: _open_embedder(settings, name, where or settings.models_dir),
@@ -174,6 +173,7 @@ class _Store:
     file: Path
     clock: Callable[[], datetime]
     limits: Defaults
+    token_days_max: float
     read_only: bool
 
     @property
@@ -183,6 +183,7 @@ class _Store:
             "sessions": Sessions(self.database),
             "accounts": Accounts(self.database, self.clock, Quotas(self.limits)),
             "limits": UsageLimits(self.database, self.clock, self.limits),
+            "token_days_max": self.token_days_max,
             "records": self.records,
             "export_reader": ExportReader(self.database),
             "text": self.text,
@@ -249,7 +250,8 @@ def _open_store(
     limits = settings.default_limits
     records = Records(database, clock, notify, model, Quotas(limits))
     text = PostgresText(database) if settings.database_url else SqliteText(database)
-    return _Store(database, records, text, index, vectors, stopping, files, settings.database, clock, limits, fixed)
+    parts = (database, records, text, index, vectors, stopping, files, settings.database, clock)
+    return _Store(*parts, limits, settings.token_days_max, fixed)
 
 
 def _open_database(settings: Settings, role: str, undo: ExitStack) -> tuple[Database, bool]:

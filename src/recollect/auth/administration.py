@@ -248,8 +248,8 @@ def set_limits(app: App, request: SetLimits, principal: Principal) -> Done:
     limits = request.limits()
     with app.accounts.changing(principal.user) as writing:
         writing.set_limits(Holder(request.kind, request.whose), limits)
-    told = ", ".join(f"{most:,} {one.words}" if most else f"no limit on {one.words}" for one, most in limits.items())
-    return Done(f"Limits of the {request.kind} {request.whose}: {told}.")
+    words = (f"{most:,} {name.words}" if most else f"no limit on {name.words}" for name, most in limits.items())
+    return Done(f"Limits of the {request.kind} {request.whose}: {', '.join(words)}.")
 
 
 def clear_limits(app: App, request: ClearLimits, principal: Principal) -> Done:
@@ -258,17 +258,17 @@ def clear_limits(app: App, request: ClearLimits, principal: Principal) -> Done:
     resources = tuple(Resource) if request.resource is None else (request.resource,)
     with app.accounts.changing(principal.user) as writing:
         gone = writing.clear_limits(Holder(request.kind, request.whose), resources)
-    told = ", ".join(one.words for one in gone) or "none was set"
-    return Done(f"Limits of the {request.kind} {request.whose} are those of the settings again: {told}.")
+    words = ", ".join(name.words for name in gone) or "no other was set"
+    return Done(f"Limits of the {request.kind} {request.whose} are those of the settings again: {words}.")
 
 
 def list_limits(app: App, request: ListLimits, principal: Principal) -> LimitList:
     """List the limits in the settings, and those that admins have set for users and teams."""
     del request
     _require_admin(principal)
-    common = [Limit(kind, "", one, most) for kind, each in app.limits.defaults.items() for one, most in each.items()]
+    common = [Limit(kind, "", name, most) for kind, each in app.limits.defaults.items() for name, most in each.items()]
     chosen = app.limits.set_by_admins().items()
-    return LimitList((*common, *(Limit(*who, one, most) for who, each in chosen for one, most in each.items())))
+    return LimitList((*common, *(Limit(*who, name, most) for who, each in chosen for name, most in each.items())))
 
 
 def show_limits(app: App, request: ShowLimits, principal: Principal) -> Usage:
@@ -388,13 +388,25 @@ def _issue_invitation(app: App, writing: AccountWriting, user: str) -> IssuedTok
 
 def _issue_token(app: App, writing: AccountWriting, user: str, asked: AddToken) -> IssuedToken:
     """Store a new token of a user, with the label, role and lifetime of the request; return it with its secret."""
-    most = app.token_days_max
-    if most and not 0 < asked.days <= most:
-        raise InvalidInput("days", f"Invalid days: Must be above 0 and at most {most:g} (RECOLLECT_TOKEN_DAYS_MAX)")
+    days = _days_of(asked, app.token_days_max)
     made, now = new_token(), app.clock()
-    expires: datetime | None = now + timedelta(days=asked.days) if asked.days else None
+    expires: datetime | None = now + timedelta(days=days) if days else None
     message = "Keep this token now: it is shown this once, and stored nowhere."
     return _issued_token(writing, made, Token(made.prefix, user, asked.label, now, asked.role, False, expires), message)
+
+
+def _days_of(asked: AddToken, most: float) -> float:
+    """Return for how many days a token is made, 0 for good; raise `InvalidInput` for more than the deployment allows.
+
+    A request that names no days gets as many as it may, up to the default.
+    """
+    if not most:
+        return asked.days
+    if "days" not in asked.model_fields_set:
+        return min(asked.days, most)
+    if not 0 < asked.days <= most:
+        raise InvalidInput("days", f"Invalid days: Must be above 0 and at most {most:g}, as this deployment allows")
+    return asked.days
 
 
 def _issued_token(writing: AccountWriting, made: NewToken, token: Token, message: str) -> IssuedToken:

@@ -28,7 +28,7 @@ def usage_of(app: App, principal: Principal) -> Usage:
     each = []
     for holder, (limits, used) in found.items():
         resources = HELD[:2] if holder.kind is HolderKind.USER else HELD
-        uses = [ResourceUse(one, used[one], limits.get(one)) for one in resources]
+        uses = [ResourceUse(resource, used[resource], limits.get(resource)) for resource in resources]
         for resource in PERIODS:
             if (rate := asked.get((holder, resource))) is not None:
                 full_at = now + timedelta(seconds=rate.full_after)
@@ -40,7 +40,8 @@ def usage_of(app: App, principal: Principal) -> Usage:
 def take_request(app: App, principal: Principal, allowances: Sequence[Allowance]) -> dict[str, str]:
     """Count a request towards allowances, and return the fields of the answer that say what is left of them.
 
-    Raises `TooManyRequests` where one is used up, which has these fields too. What a team uses is told to its members.
+    Raises `TooManyRequests`, which has these fields too, where an allowance is used up. Only members learn what a team
+    uses.
     """
     taken, rates = app.limits.rates.take(allowances)
     fields = rate_fields(rate for rate in rates if principal.may_see_use(rate.holder))

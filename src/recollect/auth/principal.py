@@ -20,7 +20,7 @@ class Principal:
 
     `token` is its prefix, `cap` what it may do at most. A role in `projects` counts in place of that in `teams`; of the
     `private` projects only those with such a role are seen. An `operator` sits at the machine itself, and administers.
-    `limits` are those on requests that an admin has set for the user or one of the teams.
+    `limits` are those on requests that an admin has set for the user or their teams.
     """
 
     user: str
@@ -86,7 +86,7 @@ class Principal:
         return tuple(dict.fromkeys((*self.teams, *(team for team, _ in self.projects))))
 
     def holders(self, team: str = "") -> tuple[Holder, ...]:
-        """Return whose limits a request counts towards: the user's, and those of the team, by default the only one."""
+        """Return whose limits a request counts towards: the user's, and those of the team, by default the only team."""
         known = self.known_teams
         chosen = team if team in known else known[0] if len(known) == 1 and not team else ""
         user = Holder(HolderKind.USER, self.user)

@@ -124,7 +124,7 @@ class ServerClient(Link):
         status, kind, message = response.status, told.get("error"), str(told.get("message"))
         pause = _seconds_in(response.headers.get("retry-after"))
         if status == _TOO_MANY:
-            busy = relayed(TooManyRequests.__name__, message, told) if isinstance(kind, str) else None
+            busy = relayed(TooManyRequests.__name__, message) if isinstance(kind, str) else None
             if isinstance(busy, TooManyRequests):
                 busy.retry_after = pause or 1.0
                 raise busy

@@ -23,6 +23,15 @@ _FORM: Final = (
 )
 
 
+Most = Annotated[
+    fields.Whole | None,
+    Field(ge=0, le=_HIGHEST),
+    Allowed(f"Must be a whole number from 0, which is no limit, to {_HIGHEST:,}"),
+]
+_KIND: Final = "Whether it is a user or a team"
+_WHOSE: Final = "Name of the user or team"
+
+
 class HolderKind(StrEnum):
     """The kinds of those that limits hold for."""
 
@@ -57,7 +66,7 @@ HELD: Final = (Resource.MEMORIES, Resource.BYTES, Resource.PROJECTS)
 ASKED: Final = (Resource.REQUESTS_MINUTE, Resource.REQUESTS_DAY)
 """How often somebody may ask."""
 OF_KIND: Final = {
-    HolderKind.USER: tuple(one for one in Resource if one is not Resource.PROJECTS),
+    HolderKind.USER: tuple(resource for resource in Resource if resource is not Resource.PROJECTS),
     HolderKind.TEAM: tuple(Resource),
 }
 """What can be limited for each kind of holder: a project belongs to a team."""
@@ -109,15 +118,6 @@ def _form() -> TypeAdapter[dict[HolderKind, dict[Resource, int]]]:
     return TypeAdapter(dict[HolderKind, dict[Resource, Annotated[int, Field(strict=True, ge=0, le=_HIGHEST)]]])
 
 
-Most = Annotated[
-    fields.Whole | None,
-    Field(ge=0, le=_HIGHEST),
-    Allowed(f"Must be a whole number from 0, which is no limit, to {_HIGHEST:,}"),
-]
-_KIND: Final = "Whether it is a user or a team"
-_WHOSE: Final = "Name of the user or team"
-
-
 class SetLimits(Request):
     """Limits of a user or a team, in place of those in the settings; 0 is no limit."""
 
@@ -130,17 +130,19 @@ class SetLimits(Request):
     requests_day: Most = Field(default=None, description="Most requests a day")
 
     def limits(self) -> dict[Resource, int]:
-        """Return the limits that are set; raise `InvalidInput` without any, or for one that such a holder cannot have.
+        """Return the limits that are set; raise `InvalidInput` without any, or for a limit that there is not.
 
         A project belongs to a team, so a user has no limit on projects.
         """
-        found = {one: getattr(self, one) for one in Resource if getattr(self, one) is not None}
+        found = {resource: getattr(self, resource) for resource in Resource if getattr(self, resource) is not None}
         if not found:
-            raise InvalidInput("memories", f"Missing limit: Give at least one of {', '.join(OF_KIND[self.kind])}")
-        for one in found:
-            if one not in OF_KIND[self.kind]:
+            raise InvalidInput("memories", f"Missing limit: Give any of {', '.join(OF_KIND[self.kind])}")
+        for resource in found:
+            if resource not in OF_KIND[self.kind]:
                 allowed = ", ".join(OF_KIND[self.kind])
-                raise InvalidInput(one, f"Invalid {one}: A {self.kind} has none of its own. Allowed: {allowed}")
+                raise InvalidInput(
+                    resource, f"Invalid {resource}: A {self.kind} has none of its own. Allowed: {allowed}"
+                )
         return found
 
 
@@ -181,7 +183,7 @@ class LimitList(Answer):
 class ResourceUse(Answer):
     """How much of a resource is used, and the limit on it, if any.
 
-    Requests come back one after another; by `full_at` all of them are back.
+    Requests come back by and by; at `full_at` all of them are back.
     """
 
     resource: Resource

@@ -433,13 +433,13 @@ def _print_usage(found: Usage) -> None:
     rows = [
         [
             f"{each.kind} {each.name}",
-            one.resource.words,
-            f"{one.used:,}",
-            f"{one.most:,}" if one.most else "",
-            f"{one.full_at:%Y-%m-%d %H:%M:%S} UTC" if one.full_at else "",
+            use.resource.words,
+            f"{use.used:,}",
+            f"{use.most:,}" if use.most else "",
+            f"{use.full_at:%Y-%m-%d %H:%M:%S} UTC" if use.full_at else "",
         ]
         for each in found.holders
-        for one in each.uses
+        for use in each.uses
     ]
     print_rows(rows, "whose", "what", "used", "limit", "all back at")
 

@@ -30,7 +30,7 @@ from recollect.doors.http.access import Measures
 from recollect.doors.http.asker import Asker
 from recollect.doors.http.entrance import operation
 from recollect.doors.http.events import Events
-from recollect.errors import Forbidden, RecollectError, SecretFound, TooLarge, TooManyRequests, Unauthorized
+from recollect.errors import Forbidden, QuotaFull, RecollectError, SecretFound, TooLarge, TooManyRequests, Unauthorized
 
 log = logging.getLogger(__name__)
 
@@ -41,6 +41,7 @@ _REFUSALS: Final[dict[type[RecollectError], str]] = {
     Forbidden: "forbidden",
     Unauthorized: "unauthorized",
     TooManyRequests: "rate",
+    QuotaFull: "limit",
     TooLarge: "size",
 }
 

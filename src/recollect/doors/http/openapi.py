@@ -144,9 +144,9 @@ def document(access: Access) -> dict[str, Any]:
     for one in administration:
         more = {"operationId": f"admin_{one.name}", "tags": ["administration"]}
         paths[f"/v1/admin/{one.name}"] = {"post": described(one, f"admin/{one.name}", **more)}
-        if one.name == "show_limits":
-            got = described(one, f"admin/{one.name}", operationId="limits", tags=["administration"])
-            paths["/v1/limits"] = {"get": {name: each for name, each in got.items() if name != "requestBody"}}
+    if "/v1/admin/show_limits" in paths:
+        shown = paths["/v1/admin/show_limits"]["post"] | {"operationId": "limits"}
+        paths["/v1/limits"] = {"get": {name: part for name, part in shown.items() if name != "requestBody"}}
     paths["/v1/memory"] = {"post": _describe_memory([*access.parameters, _KEY])}
     for event in OPERATIONS:
         paths[f"/v1/hooks/{event}"] = {"post": _describe_hook(event, requests[operation_of(event).name], access)}

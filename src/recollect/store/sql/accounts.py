@@ -45,7 +45,7 @@ ACCOUNTS = "accounts"
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
-    """Users, teams, projects and tokens of one database; `clock` dates what is written, `quotas` bound projects."""
+    """Users, teams, projects and tokens of a database; `clock` dates what is written, `quotas` bound projects."""
 
     _database: Database
     _clock: Callable[[], datetime]
@@ -258,13 +258,13 @@ class AccountWriting:
         """Set limits of a user or a team, which must be there, in place of those that were set before."""
         self._require(holder)
         write_limits(self._connection, holder, limits)
-        self._journal_limits("set_limits", holder, {str(one): most for one, most in limits.items()})
+        self._journal_limits("set_limits", holder, {str(name): most for name, most in limits.items()})
 
     def clear_limits(self, holder: Holder, resources: Iterable[Resource]) -> list[Resource]:
         """Take away limits of a user or a team, which must be there; return which."""
         self._require(holder)
         if gone := clear_limits(self._connection, holder, resources):
-            self._journal_limits("clear_limits", holder, {"limits": [str(one) for one in gone]})
+            self._journal_limits("clear_limits", holder, {"limits": [str(name) for name in gone]})
         return gone
 
     def _require(self, holder: Holder) -> None:

@@ -91,7 +91,7 @@ class Database:
                 return self._run_alone(query, values)  # on a new connection: nothing was written
 
     def write_alone(self, statement: Executable, values: Mapping[str, Any]) -> Sequence[Row[Any]]:
-        """Run one statement that writes rows which the journal does not record, and return what it returns.
+        """Run a single statement that writes rows which the journal does not record, and return what it returns.
 
         Where the connection is lost meanwhile, it may be run twice.
         """

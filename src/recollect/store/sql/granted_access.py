@@ -41,7 +41,7 @@ class Access:
 
     `projects` are the roles by team and project that count in place of those in `teams`, and `private` the projects of
     these teams that are for those alone who have such a role. `limits` are those on requests that an admin has set for
-    the user, or for one of their teams.
+    the user, or for their teams.
     """
 
     token: Token

@@ -15,7 +15,7 @@ LIVE: Final = _LIVE.format(row="memory")
 _COLUMNS: Final = "content, namespace_id, deleted_at, merged_into, superseded_by"
 _BYTES: Final = {"sqlite": "length(CAST({row}.content AS BLOB))", "postgresql": "octet_length({row}.content)"}
 """The bytes of a content as UTF-8, by the name of the database."""
-BYTES: Final = {name: one.format(row="memory") for name, one in _BYTES.items()}
+BYTES: Final = {name: counted.format(row="memory") for name, counted in _BYTES.items()}
 
 _SIZE: Final = (
     "CREATE TABLE live_size (namespace_id {whole} PRIMARY KEY, memories {big} NOT NULL, bytes {big} NOT NULL)"
@@ -30,13 +30,12 @@ _PUT: Final = (
 _TAKE: Final = (
     "UPDATE live_size SET memories = memories - 1, bytes = bytes - {bytes} WHERE namespace_id = {row}.namespace_id"
 )
-
-
-def _sqlite_trigger(name: str, when: str, row: str, change: str) -> str:
-    counted = change.format(row=row, bytes=_BYTES["sqlite"].format(row=row))
-    return f"CREATE TRIGGER live_size_{name} AFTER {when} ON memory WHEN {_LIVE.format(row=row)} BEGIN {counted} END"
-
-
+_PUT_NEW: Final = (
+    f"WHEN {_LIVE.format(row='new')} BEGIN {_PUT.format(row='new', bytes=_BYTES['sqlite'].format(row='new'))} END"
+)
+_TAKE_OLD: Final = (
+    f"WHEN {_LIVE.format(row='old')} BEGIN {_TAKE.format(row='old', bytes=_BYTES['sqlite'].format(row='old'))}; END"
+)
 _POSTGRES_COUNT: Final = f"""CREATE FUNCTION memory_counted() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     IF TG_OP <> 'INSERT' AND {_LIVE.format(row="OLD")} THEN
         {_TAKE.format(row="OLD", bytes=_BYTES["postgresql"].format(row="OLD"))};
@@ -50,10 +49,10 @@ SCHEMA: Final = {
     "sqlite": (
         _SIZE.format(whole="INTEGER", big="INTEGER"),
         _RATE.format(kind="TABLE"),
-        _sqlite_trigger("insert", "INSERT", "new", _PUT),
-        _sqlite_trigger("delete", "DELETE", "old", f"{_TAKE};"),
-        _sqlite_trigger("leave", f"UPDATE OF {_COLUMNS}", "old", f"{_TAKE};"),
-        _sqlite_trigger("enter", f"UPDATE OF {_COLUMNS}", "new", _PUT),
+        f"CREATE TRIGGER live_size_insert AFTER INSERT ON memory {_PUT_NEW}",
+        f"CREATE TRIGGER live_size_delete AFTER DELETE ON memory {_TAKE_OLD}",
+        f"CREATE TRIGGER live_size_leave AFTER UPDATE OF {_COLUMNS} ON memory {_TAKE_OLD}",
+        f"CREATE TRIGGER live_size_enter AFTER UPDATE OF {_COLUMNS} ON memory {_PUT_NEW}",
     ),
     "postgresql": (
         _SIZE.format(whole="integer", big="bigint"),
@@ -70,9 +69,12 @@ _STATED: Final = {
     for name, size in BYTES.items()
 }
 _STORED: Final = "SELECT namespace_id, memories, bytes FROM live_size WHERE memories != 0 OR bytes != 0"
-FILLED: Final = {name: ("DELETE FROM live_size", f"INSERT INTO live_size {one}") for name, one in _STATED.items()}
+FILLED: Final = {
+    name: ("DELETE FROM live_size", f"INSERT INTO live_size {counted}") for name, counted in _STATED.items()
+}
 """The statements that count everything again, by the name of the database."""
 DIFFERS: Final = {
-    name: f"SELECT EXISTS ({_STORED} EXCEPT {one}) OR EXISTS ({one} EXCEPT {_STORED})" for name, one in _STATED.items()
+    name: f"SELECT EXISTS ({_STORED} EXCEPT {counted}) OR EXISTS ({counted} EXCEPT {_STORED})"
+    for name, counted in _STATED.items()
 }
 """Says whether the sizes are not those of the memories, by the name of the database."""

@@ -61,7 +61,7 @@ def limits_set(connection: Connection, holders: Iterable[Holder] | None = None) 
 def write_limits(connection: Connection, holder: Holder, limits: Limits) -> None:
     """Set limits of a holder, in place of those that were set before."""
     clear_limits(connection, holder, limits)
-    rows = [{"kind": holder.kind, "name": holder.name, "resource": one, "most": most} for one, most in limits.items()]
+    rows = [{"kind": holder.kind, "name": holder.name, "resource": name, "most": most} for name, most in limits.items()]
     connection.execute(insert(usage_limit), rows)
     _stamp(connection)
 
@@ -69,11 +69,11 @@ def write_limits(connection: Connection, holder: Holder, limits: Limits) -> None
 def clear_limits(connection: Connection, holder: Holder, resources: Iterable[Resource]) -> list[Resource]:
     """Take away limits that were set for a holder; return which."""
     mine = (usage_limit.c.kind == holder.kind) & (usage_limit.c.name == holder.name)
-    gone = mine & usage_limit.c.resource.in_([str(one) for one in resources])
+    gone = mine & usage_limit.c.resource.in_([str(name) for name in resources])
     found = connection.execute(select(usage_limit.c.resource).where(gone)).scalars().all()
     connection.execute(delete(usage_limit).where(gone))
     _stamp(connection)
-    return [one for one in Resource if one in found]
+    return [name for name in Resource if name in found]
 
 
 def _stamp(connection: Connection) -> None:
@@ -119,8 +119,8 @@ class Quotas:
         """Raise `QuotaFull` at the end of a block that writes, where a holder holds more than before and than allowed.
 
         The transaction holds the locks of the namespaces. Writers of other namespaces of a team wait for the end of it,
-        where that team has a limit. `resources` are those for which an admin has set any limit: without one, and
-        without one in the settings, nothing is read.
+        where that team has a limit. `resources` are those for which an admin has set any limit: with neither these
+        nor limits in the settings nothing is read.
         """
         limited = self._limits_of(connection, namespaces, resources)
         for holder in sorted(limited):
@@ -135,10 +135,10 @@ class Quotas:
         self, connection: Connection, namespaces: Sequence[str], resources: frozenset[str]
     ) -> dict[Holder, Limits]:
         """Return the limits on what the holders of some namespaces hold; no holder who has none."""
-        holders = {holder for one in namespaces if (holder := holder_of(one)) is not None}
+        holders = {holder for name in namespaces if (holder := holder_of(name)) is not None}
         chosen = limits_set(connection, holders) if holders and resources & set(HELD) else {}
-        found = {one: only(HELD, self._defaults, one, chosen.get(one, {})) for one in holders}
-        return {one: limits for one, limits in found.items() if limits}
+        found = {holder: only(HELD, self._defaults, holder, chosen.get(holder, {})) for holder in holders}
+        return {holder: limits for holder, limits in found.items() if limits}
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,16 +163,16 @@ class UsageLimits:
         found: dict[Holder, tuple[Limits, dict[Resource, int]]] = {}
         with self._database.reading() as connection:
             chosen = limits_set(connection, holders)
-            for one in holders:
-                gone = expired(connection, one, self._clock())
-                used = {name: many - gone[name] for name, many in held(connection, one).items()}
-                found[one] = (only(tuple(Resource), self.defaults, one, chosen.get(one, {})), used)
+            for holder in holders:
+                gone = expired(connection, holder, self._clock())
+                used = {name: many - gone[name] for name, many in held(connection, holder).items()}
+                found[holder] = (only(tuple(Resource), self.defaults, holder, chosen.get(holder, {})), used)
         return found
 
     def allowances(self, holders: Iterable[Holder], chosen: Mapping[Holder, Limits]) -> list[Allowance]:
         """Return how often each holder may ask, by the limits that an admin has chosen for some; none without any."""
-        found = (Allowance(one, only(ASKED, self.defaults, one, chosen.get(one, {}))) for one in holders)
-        return [one for one in found if one.most]
+        found = (Allowance(holder, only(ASKED, self.defaults, holder, chosen.get(holder, {}))) for holder in holders)
+        return [holder for holder in found if holder.most]
 
 
 def only(resources: Collection[Resource], defaults: Defaults, holder: Holder, chosen: Limits) -> dict[Resource, int]:

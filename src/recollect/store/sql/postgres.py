@@ -125,7 +125,7 @@ class Postgres(Dialect):
     def lock(self, connection: Connection, name: str) -> None:
         """Let a transaction that writes also exclude others that lock this name, until it ends.
 
-        It has the locks of its namespaces by then, and takes several names in one order, so that no two wait for each
+        It has the locks of its namespaces by then, and takes several names in their order, so that no two wait for each
         other.
         """
         connection.execute(_LOCK, {"key": _lock_of(name)})

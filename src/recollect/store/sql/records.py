@@ -128,7 +128,7 @@ class Records:
     ) -> Iterator[dict[str, Writing]]:
         """Open one write transaction on several namespaces, by their names; a `dry` one leaves nothing behind.
 
-        Raises `QuotaFull` as `writing` does, also for a dry one, of which the journal says nothing.
+        Raises `QuotaFull` as `writing` does, also in a dry run, of which the journal says nothing.
         """
         with (
             self._journalling_full([] if dry else namespaces, actor, levels),
@@ -167,7 +167,7 @@ class Records:
     def _open_writing(
         self, connection: Connection, namespace: str, actor: str, stamps: Mapping[str, str], levels: Sequence[str] = ()
     ) -> Writing:
-        """Return the subjects of a write in one open transaction on a namespace, in a store with these stamps."""
+        """Return the subjects of a write in an open transaction on a namespace, in a store with these stamps."""
         embeds = store_metadata.is_model(stamps, self._model)
         own = [owned(level, actor) for level in levels]
         dialect, now = self._database.dialect, self._clock()

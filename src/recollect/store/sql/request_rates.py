@@ -1,4 +1,4 @@
-"""How often users and teams ask, counted in the database for all replicas and workers, by one statement a request.
+"""How often users and teams ask, counted in the database for all replicas and workers, by a statement a request.
 
 The generic cell rate algorithm (ITU-T I.371): for N requests in P seconds, a moment is kept for each user and team.
 A request moves it P/N on from now, or from where it is if that is later, and is refused where it would then lie more
@@ -38,7 +38,7 @@ class Allowance(NamedTuple):
 
 
 class Rate(NamedTuple):
-    """How many requests of an allowance are used, after how many seconds all are back, and when one is."""
+    """How many requests of an allowance are used, after how many seconds all are back, and when the next is."""
 
     holder: Holder
     resource: Resource
@@ -46,23 +46,23 @@ class Rate(NamedTuple):
     used: int
     full_after: float
     again_after: float
-    """The seconds until a request is taken again; 0 where one would be."""
+    """The seconds until a request is taken again; 0 where it would be now."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestRates:
-    """Counts requests in one database; `clock` says when each comes."""
+    """Counts requests in a database; `clock` says when each comes."""
 
     _database: Database
     _clock: Callable[[], datetime]
 
     def take(self, allowances: Sequence[Allowance]) -> tuple[bool, list[Rate]]:
-        """Count a request towards all allowances, or towards none where one is used up; say which, and how they are."""
+        """Count a request towards all allowances, or towards none where any is used up; say which, and how they are."""
         ordered = sorted(allowances)
         values: dict[str, Any] = {"now": (now := self._now())}
-        for number, one in enumerate(ordered):
-            values |= {f"subject{number}": _subject(one.holder)}
-            values |= {f"{name}{number}": _step(one, name) for name in PERIODS}
+        for number, allowance in enumerate(ordered):
+            values |= {f"subject{number}": _subject(allowance.holder)}
+            values |= {f"{name}{number}": _step(allowance, name) for name in PERIODS}
         rows = self._database.write_alone(_take_statement(len(ordered), self._database.dialect.row_lock), values)
         taken = len(rows) == len(ordered)
         return taken, self._rates(ordered, now, rows if taken else None)
@@ -74,15 +74,15 @@ class RequestRates:
     def _rates(self, allowances: Sequence[Allowance], now: int, rows: Sequence[Any] | None) -> list[Rate]:
         """Return how allowances stand, by rows of the database, which are read where there are none."""
         if rows is None:
-            rows = self._database.rows(_KNOWN, {"subjects": [_subject(one.holder) for one in allowances]})
+            rows = self._database.rows(_KNOWN, {"subjects": [_subject(allowance.holder) for allowance in allowances]})
         known = {row.subject: row for row in rows}
         found = []
-        for one in allowances:
-            row = known.get(_subject(one.holder))
-            for resource, most in one.most.items():
+        for allowance in allowances:
+            row = known.get(_subject(allowance.holder))
+            for resource, most in allowance.most.items():
                 if most and resource in PERIODS:
                     ahead = 0 if row is None else max(0, getattr(row, _COLUMNS[resource]) - now)
-                    found.append(_rate(one.holder, resource, most, ahead))
+                    found.append(_rate(allowance.holder, resource, most, ahead))
         return found
 
     def _now(self) -> int:
@@ -98,9 +98,9 @@ def _rate(holder: Holder, resource: Resource, most: int, ahead: int) -> Rate:
     return Rate(holder, resource, most, used, ahead / _SECOND, again / _SECOND)
 
 
-def _step(one: Allowance, resource: Resource) -> int:
+def _step(allowance: Allowance, resource: Resource) -> int:
     """Return by how many nanoseconds a request moves a moment on; 0 without a limit."""
-    most = one.most.get(resource, 0)
+    most = allowance.most.get(resource, 0)
     return PERIODS[resource] * _SECOND // most if most else 0
 
 
@@ -110,14 +110,14 @@ def _subject(holder: Holder) -> str:
 
 @cache
 def _take_statement(count: int, row_lock: str) -> TextClause:
-    """Return the statement that counts a request towards so many allowances; it returns no row where one is used up.
+    """Return the statement that counts a request towards so many allowances; it returns no row where any is used up.
 
-    Rows are locked in one order before they are looked at, so that two requests never take the same token. A row that
+    Rows are locked in their order before they are looked at, so that two requests never take the same token. A row that
     another request has just made is looked at once more before it is written over.
     """
     asked = ", ".join(
-        f"(CAST(:subject{one} AS text), CAST(:requests_minute{one} AS bigint), CAST(:requests_day{one} AS bigint))"
-        for one in range(count)
+        f"(CAST(:subject{row} AS text), CAST(:requests_minute{row} AS bigint), CAST(:requests_day{row} AS bigint))"
+        for row in range(count)
     )
     nexts = {name: f"{_later(f'known.{name}')} + asked.{name}" for name in _COLUMNS.values()}
     known = {
@@ -131,7 +131,7 @@ def _take_statement(count: int, row_lock: str) -> TextClause:
             FROM asked LEFT JOIN known ON known.subject = asked.subject)
         INSERT INTO request_rate (subject, minute_at, day_at)
         SELECT subject, minute_at, day_at FROM following
-        WHERE NOT EXISTS (SELECT 1 FROM following AS one WHERE {_beyond("one.minute_at", "one.day_at")})
+        WHERE NOT EXISTS (SELECT 1 FROM following AS each WHERE {_beyond("each.minute_at", "each.day_at")})
         ORDER BY subject
         ON CONFLICT (subject) DO UPDATE SET minute_at = {known["minute_at"]}, day_at = {known["day_at"]}
         WHERE NOT ({_beyond(known["minute_at"], known["day_at"])})
@@ -152,5 +152,5 @@ def _beyond(minute_at: str, day_at: str) -> str:
 
 def _step_of(resource: Resource, count: int) -> str:
     """Return the step of a row that is there, by its subject."""
-    cases = " ".join(f"WHEN :subject{one} THEN CAST(:{resource}{one} AS bigint)" for one in range(count))
+    cases = " ".join(f"WHEN :subject{number} THEN CAST(:{resource}{number} AS bigint)" for number in range(count))
     return f"CASE request_rate.subject {cases} END"

@@ -84,7 +84,7 @@ def embeds(connection: Connection, model: Mapping[str, str] | None) -> bool:
 
 
 def is_model(known: Mapping[str, str], model: Mapping[str, str] | None) -> bool:
-    """Say whether the stamps are those of a store of this model, or of a new one; None is always taken for that."""
+    """Say whether the stamps are those of a store of this model, or of a new store; None is always taken for that."""
     return model is None or model_of(known) in ({}, model)
 
 

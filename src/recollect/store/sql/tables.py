@@ -457,7 +457,7 @@ class TokenRow(_Row, table=True):
 
 
 class UsageLimitRow(_Row, table=True):
-    """A limit that an admin has set for a user or a team, in place of the one in the settings; 0 is none.
+    """A limit that an admin has set for a user or a team, in place of that in the settings; 0 is none.
 
     `kind` is `user` or `team`, `resource` what is limited.
     """
