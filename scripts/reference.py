@@ -52,6 +52,7 @@ itself, which the second table lists, may stand anywhere. The exit code says how
 | 13 | a team's server: too many requests |
 | 14 | a team's server: it does not answer |
 | 15 | a memory has changed since it was read (`--if-hash`) |
+| 16 | a team's server: a user or a team holds as much as they may |
 | 130 | interrupted with Ctrl-C |
 """
 _SETTINGS: Final = """# Settings

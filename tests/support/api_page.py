@@ -81,6 +81,7 @@ those of 405, 408 and 415 have none.
 |---|---|---|---|
 | 401 | `Unauthorized` | no token, or one that is unknown, expired or revoked | no |
 | 403 | `Forbidden` | the token gives no right to this, or not in this team or project | no |
+| 403 | `QuotaFull` | you or the team hold `used` of `most`, what is limited by `limit`; nothing was written | after forgetting |
 | 404 | `NotFound` | you can see no such memory, user or team; or no such address | no |
 | 405 | `MethodNotAllowed` | the address takes another method | no |
 | 408 | `TooSlow` | the body did not arrive within 60 seconds | yes |
@@ -90,7 +91,7 @@ those of 405, 408 and 415 have none.
 | 415 | `UnsupportedMediaType` | the body is not `application/json` | no |
 | 422 | `InvalidInput` | `field` is wrong; for `Idempotency-Key`, it was used for another request | no |
 | 422 | `SecretFound` | `field` contains secrets of the `kinds` named; nothing was stored | no |
-| 429 | `TooManyRequests` | more requests a minute than allowed | after `retry_after` seconds (`Retry-After`) |
+| 429 | `TooManyRequests` | more requests than allowed | after `retry_after` seconds (`Retry-After`) |
 | 500 | `RecollectError` | a fault of the server; its log has the place | rarely |
 | 503 | `StoreUnusable`, `ModelUnusable` | the database or the model cannot be used now | yes |
 

@@ -47,7 +47,7 @@ def text(number: int) -> dict[str, str]:
 
 
 def test_a_full_person_is_refused(limited: Callable[..., TeamServer]) -> None:
-    """What is beyond the limit is not stored, and the answer says what is used and allowed; room made is room to use."""
+    """What is beyond the limit is not stored, and the answer says what is used and allowed; forgetting makes room."""
     with limited().talking() as talk:
         ids = [talk.post("/v1/remember", text(number) | OWN).json()["id"] for number in range(2)]
         refused = talk.post("/v1/remember", text(2) | OWN)
@@ -70,12 +70,12 @@ def test_a_full_person_is_refused(limited: Callable[..., TeamServer]) -> None:
 def test_an_import_is_refused_by_the_batch(limited: Callable[..., TeamServer]) -> None:
     """A batch that does not fit leaves nothing; the same without what is too much is taken."""
     with limited().talking() as talk:
-        records = [{"type": "memory"} | text(number) | OWN for number in range(3)]
-        whole = talk.post("/v1/import_batch", {"records": records})
+        items = [{"kind": "memory", "where": str(number), "fields": text(number) | OWN} for number in range(3)]
+        whole = talk.post("/v1/import_batch", {"items": items, "last": True})
         assert whole.status_code == 403, whole.text
         assert "has 0 of 2 memories, and this adds 3" in whole.json()["message"]
         assert talk.post("/v1/stats").json()["memories"] == 0
-        assert talk.post("/v1/import_batch", {"records": records[:2]}).status_code == 200
+        assert talk.post("/v1/import_batch", {"items": items[:2], "last": True}).status_code == 200
 
 
 def test_mcp_says_which_limit(limited: Callable[..., TeamServer]) -> None:
