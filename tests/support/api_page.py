@@ -81,7 +81,7 @@ those of 405, 408 and 415 have none.
 |---|---|---|---|
 | 401 | `Unauthorized` | no token, or one that is unknown, expired or revoked | no |
 | 403 | `Forbidden` | the token gives no right to this, or not in this team or project | no |
-| 403 | `QuotaFull` | you or the team hold `used` of `most`, what is limited by `limit`; nothing was written | after forgetting |
+| 403 | `QuotaFull` | you or the team hold `used` of `most` by the limit `limit` | after forgetting |
 | 404 | `NotFound` | you can see no such memory, user or team; or no such address | no |
 | 405 | `MethodNotAllowed` | the address takes another method | no |
 | 408 | `TooSlow` | the body did not arrive within 60 seconds | yes |
