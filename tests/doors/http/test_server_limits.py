@@ -217,4 +217,8 @@ def test_the_command_line(limited: Callable[..., TeamServer], tmp_path: Path) ->
         assert "memories" in run("ada", "limits").out
         assert "1 of 1 memories" in run("ada", "status").out
         assert run("ada", "limit", "set", "user", "ada", "--memories", "9").code == 11
+        run("root", "limit", "set", "user", "eve", "--requests-minute", "2")
+        ends = [run("eve", "token", "list") for _ in range(3)]
+        assert [end.code for end in ends] == [0, 0, 13], ends
+        assert "your limit, 2 requests a minute, is used up. Try again in 30 s." in ends[2].err
         assert "memories" in run("root", "limit", "clear", "user", "ada", "--resource", "memories").out
