@@ -52,6 +52,7 @@ itself, which the second table lists, may stand anywhere. The exit code says how
 | 13 | a team's server: too many requests |
 | 14 | a team's server: it does not answer |
 | 15 | a memory has changed since it was read (`--if-hash`) |
+| 16 | a team's server: a user or a team holds as much as they may |
 | 130 | interrupted with Ctrl-C |
 """
 _SETTINGS: Final = """# Settings
@@ -82,8 +83,10 @@ _SUBJECTS: Final = {
     "Who asks": "user team project time_zone",
     "Models": "model models_dir rerank embedding_url embedding_key",
     "A team's server, on each client": "url token insecure",
-    "A team's server, where it runs": "database_url chroma_url drill_database_url max_body_mib "
-    "requests_per_minute concurrent_requests metrics_token",
+    "A team's server, where it runs": (
+        "database_url chroma_url drill_database_url limits max_body_mib requests_per_minute concurrent_requests "
+        "token_days_max metrics_token"
+    ),
     "Signing in to a team's server, where it runs": (
         "public_address oidc_issuer oidc_client_id oidc_client_secret oidc_login_client_id oidc_audiences oidc_scopes "
         "oidc_subject_claim oidc_name_claim oidc_groups_claim oidc_groups"

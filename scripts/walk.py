@@ -63,6 +63,7 @@ BLOCKS: Final = (
     Block(DEPLOY, "memory.example.com {", why="a file of a proxy"),
     Block(DEPLOY, 'pip install "recollect[server]"', ("bare",)),
     Block(DEPLOY, "export RECOLLECT_DATABASE_URL=postgresql:", ("bare",)),
+    Block(DEPLOY, "RECOLLECT_LIMITS=", why="a setting of the server, and what an admin may type"),
     Block(DEPLOY, "RECOLLECT_PUBLIC_ADDRESS=https://memory.example.com", why="settings of an identity provider"),
     Block(DEPLOY, "export RECOLLECT_URL=https://memory.example", ("bob",)),
     Block(DEPLOY, "umask 077\nprintf 'postgresql:", ("cluster",)),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from recollect.engines.reconcile import ChatReconcile
     from recollect.store.sql.accounts import Accounts
     from recollect.store.sql.export_reader import ExportReader
+    from recollect.store.sql.limits import UsageLimits
     from recollect.store.sql.records import Records
     from recollect.store.sql.sessions import Sessions
     from recollect.store.text.index import TextIndex
@@ -75,6 +76,9 @@ class App:
     checks: Callable[..., Iterator[Check]]
     remaining: Callable[[], list[str]]
     close: Callable[[], None]
+    limits: UsageLimits
+    token_days_max: float = 0.0
+    """How many days a token may be valid that a user makes; 0 is any number, and without end."""
     reads_folders: bool = True
     """Whether the folders that events name are on this machine, so that the settings in them count."""
 

@@ -12,14 +12,17 @@ RecollectError                 500  exit 1   anything of ours
 ├── Unauthorized (PermissionError) 401  exit 10  no token, or one that is not valid
 ├── Forbidden (PermissionError) 403  exit 11  the caller has no right to that
 ├── TooLarge (ValueError)       413  exit 12  a request is larger than the server takes
-├── TooManyRequests             429  exit 13  a token asks more often than the server allows
+├── TooManyRequests             429  exit 13  somebody asks more often than the server allows
 ├── ServerUnreachable (OSError) 503  exit 14  the server of a team does not answer, or is not to be trusted
-└── Conflict                   409  exit 15  a memory has changed since it was read, was withdrawn, or is there already
+├── Conflict                   409  exit 15  a memory has changed since it was read, was withdrawn, or is there already
+└── QuotaFull                  403  exit 16  a user or a team holds as much as they may
 """
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 
@@ -34,7 +37,8 @@ class RecollectError(Exception):
     def public(self) -> dict[str, Any]:
         """Return its class name, its sentence and its details, as JSON."""
         details = {name: getattr(self, name) for name in self.details}
-        return {"error": type(self).__name__, "message": str(self), **details}
+        known = {name: value for name, value in details.items() if value is not None}
+        return {"error": type(self).__name__, "message": str(self), **known}
 
 
 class InvalidInput(RecollectError, ValueError):
@@ -133,15 +137,18 @@ class TooLarge(RecollectError, ValueError):
 
 
 class TooManyRequests(RecollectError, RuntimeError):
-    """A token has asked more often than the server allows; `retry_after` says in how many seconds it may again."""
+    """Somebody has asked more often than the server allows; `retry_after` says in how many seconds they may again."""
 
     status = 429
     exit_code = 13
     details = ("retry_after",)
     retry_after = 0.0
+    fields: Mapping[str, str] = MappingProxyType({})
+    """The header fields of an answer that say what is left of which limit."""
 
-    def __init__(self, retry_after: float) -> None:
-        super().__init__(f"Too many requests: Try again in {max(1, round(retry_after))} s.")
+    def __init__(self, retry_after: float, why: str = "") -> None:
+        """Say when to try again, and `why` not now: whose limit on what is used up."""
+        super().__init__(f"Too many requests: {why}Try again in {_in_words(max(1, round(retry_after)))}.")
         self.retry_after = retry_after
 
 
@@ -159,6 +166,42 @@ class Conflict(RecollectError, RuntimeError):
     exit_code = 15
 
 
+class QuotaFull(RecollectError, RuntimeError):
+    """A user or a team would hold more than they may; nothing was written.
+
+    `limit` names what is limited, `used` says how much they hold, `most` how much they may; `team` is the team whose
+    limit it is, empty for that of a user.
+    """
+
+    status = 403
+    exit_code = 16
+    details = ("limit", "used", "most")
+    limit = ""
+    used: int | None = None
+    most: int | None = None
+    team = ""
+
+    def __init__(self, kind: str, name: str, limit: str, counted: str, numbers: tuple[int, int, int] | None) -> None:
+        """Say whose limit on what is reached; `numbers` are what is used, what is allowed and what the write adds.
+
+        Without numbers it keeps to itself how much is held.
+        """
+        self.limit, self._parts = limit, (kind, name, limit, counted)
+        self.team = name if kind == "team" else ""
+        about = f"the {kind} {name} has no room for more {counted}"
+        if numbers is not None:
+            self.used, self.most, added = numbers
+            about = f"the {kind} {name} has {self.used:,} of {self.most:,} {counted}, and this adds {added:,}"
+        super().__init__(
+            f"Limit reached: {about}. Nothing was written. Forget what is no longer needed, or ask an admin of the "
+            f"deployment for more: `recollect limit set {kind} {shlex.quote(name)} --{limit} N`."
+        )
+
+    def without_numbers(self) -> QuotaFull:
+        """Return the error for a caller who may not know how much is held."""
+        return QuotaFull(*self._parts, None)
+
+
 def invalid_setting(name: str, variable: str, reason: object) -> InvalidInput:
     """Return the error of a setting that cannot be used: its variable, what is wrong, and what is allowed."""
     return InvalidInput(name, f"Invalid setting {variable}: {reason}")
@@ -174,6 +217,14 @@ def relayed(kind: str, message: str, told: Mapping[str, Any] | None = None) -> R
             value = (told or {})[name]
             setattr(error, name, tuple(value) if isinstance(value, list) else value)
     return error
+
+
+def _in_words(seconds: int) -> str:
+    """Return a time to wait as people say it: in seconds, from two minutes on in minutes, then in hours."""
+    if seconds < 120:
+        return f"{seconds} s"
+    minutes = -(-seconds // 60)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"
 
 
 def not_utf8(error: UnicodeDecodeError) -> str:

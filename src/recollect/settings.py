@@ -17,6 +17,7 @@ from recollect.domain.calendar import machine_zone
 from recollect.domain.enums import OnSecret, Retention
 from recollect.domain.fields import MAX_DAYS, check_zone
 from recollect.domain.lifecycle import LifecycleSettings
+from recollect.domain.limits import Defaults, read_limits
 from recollect.domain.requests import Caller
 from recollect.environment import named, system_user, variables, working_folder
 from recollect.errors import InvalidInput, invalid_setting
@@ -179,6 +180,18 @@ class Settings(LifecycleSettings):
         ge=0,
         description="Requests that one token may send to one worker of a replica in a minute. 0: no limit.",
     )
+    limits: str = Field(
+        default="",
+        description='What each user and each team may hold and ask, as JSON: `{"user": {"memories": 10000, '
+        '"requests_minute": 600}, "team": {"memories": 200000, "projects": 200}}`; also `bytes` and '
+        "`requests_day`. `recollect limit set` sets others for a user or a team. Default: none.",
+    )
+    token_days_max: float = Field(
+        default=0.0,
+        ge=0,
+        le=MAX_DAYS,
+        description="Most days for which a user may make a token, which then never lasts for good. 0: any number.",
+    )
     concurrent_requests: int = Field(
         default=32, ge=1, le=1_000, description="Requests that one replica of the server works on at once."
     )
@@ -294,6 +307,12 @@ class Settings(LifecycleSettings):
         group_roles.read(text)
         return text
 
+    @field_validator("limits")
+    @classmethod
+    def _check_limits(cls, text: str) -> str:
+        read_limits(text)
+        return text
+
     @field_validator("token")
     @classmethod
     def _check_credential(cls, token: str) -> str:
@@ -345,6 +364,11 @@ class Settings(LifecycleSettings):
     def lifecycle(self) -> LifecycleSettings:
         """Return the settings that the files of a project may change, as they are without those."""
         return LifecycleSettings(**{name: getattr(self, name) for name in LifecycleSettings.model_fields})
+
+    @property
+    def default_limits(self) -> Defaults:
+        """Return what each user and each team may hold and ask, unless an admin has set another limit."""
+        return read_limits(self.limits)
 
     @property
     def caller(self) -> Caller:

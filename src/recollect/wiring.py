@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.app import App, Capabilities, RetentionRules
+from recollect.domain.limits import Defaults
 from recollect.domain.results import Check
 from recollect.engines.background import BackgroundExecutor
 from recollect.engines.chat import open_chat
@@ -40,6 +41,7 @@ from recollect.store.sql import store_metadata
 from recollect.store.sql.accounts import Accounts
 from recollect.store.sql.database import Database, open_file, open_read_only, open_server
 from recollect.store.sql.export_reader import ExportReader
+from recollect.store.sql.limits import Quotas, UsageLimits
 from recollect.store.sql.migrations import migrate
 from recollect.store.sql.records import Records
 from recollect.store.sql.sessions import Sessions
@@ -171,6 +173,8 @@ class _Store:
     journal_files: tuple[JournalTips | JournalMirror, ...]
     file: Path
     clock: Callable[[], datetime]
+    limits: Defaults
+    token_days_max: float
     read_only: bool
 
     @property
@@ -178,7 +182,9 @@ class _Store:
         """Return what keeps the store's promises, by the names that `App` has for it."""
         return {
             "sessions": Sessions(self.database),
-            "accounts": Accounts(self.database, self.clock),
+            "accounts": Accounts(self.database, self.clock, Quotas(self.limits)),
+            "limits": UsageLimits(self.database, self.clock, self.limits),
+            "token_days_max": self.token_days_max,
             "records": self.records,
             "export_reader": ExportReader(self.database),
             "text": self.text,
@@ -242,9 +248,11 @@ def _open_store(
     files: tuple[JournalTips | JournalMirror, ...] = (*tips, *mirrors)
     for one in () if fixed else files:
         undo.callback(one.close)
-    records = Records(database, clock, notify, model)
+    limits = settings.default_limits
+    records = Records(database, clock, notify, model, Quotas(limits))
     text = PostgresText(database) if settings.database_url else SqliteText(database)
-    return _Store(database, records, text, index, vectors, stopping, files, settings.database, clock, fixed)
+    parts = (database, records, text, index, vectors, stopping, files, settings.database, clock)
+    return _Store(*parts, limits, settings.token_days_max, fixed)
 
 
 def _open_database(settings: Settings, role: str, undo: ExitStack) -> tuple[Database, bool]:

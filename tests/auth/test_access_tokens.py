@@ -16,7 +16,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives import serialization
 
-from oidc_provider import PAGE_CLIENT, OidcProvider, new_key
+from oidc_provider import LOGIN_CLIENT, PAGE_CLIENT, OidcProvider, new_key
 from recollect import Draft, remember
 from recollect.auth import identity_provider
 from recollect.domain.requests import Caller
@@ -25,6 +25,18 @@ from recollect.store.sql.accounts import Accounts
 from team_server import TeamServer
 
 OWN = "http://127.0.0.1:8765"
+NOT_OF_LOGIN: dict[str, dict[str, Any]] = {
+    "for MCP": {"aud": f"{OWN}/mcp"},
+    "for MCP and elsewhere": {"aud": ["https://elsewhere.example", f"{OWN}/mcp"]},
+    "of another client": {"aud": OWN, "client_id": "hosted"},
+    "of another client of Okta": {"aud": OWN, "cid": "hosted"},
+    "of another client of Keycloak": {"aud": [OWN, f"{OWN}/mcp"], "azp": "hosted"},
+}
+OF_LOGIN: dict[str, dict[str, Any]] = {
+    "of login": {"aud": OWN, "client_id": LOGIN_CLIENT},
+    "of login, for both": {"aud": [OWN, f"{OWN}/mcp"], "azp": LOGIN_CLIENT},
+    "of nobody": {"aud": OWN},
+}
 
 
 @pytest.fixture
@@ -53,7 +65,7 @@ def test_a_person_is_let_in_with_the_roles_of_their_groups(server: TeamServer, t
 def test_a_group_that_is_gone_takes_the_team_along(server: TeamServer, token: Callable[..., str]) -> None:
     """From the next sign-in on nothing of the person opens the team: no older access token, and no token of ours."""
     with server.talking() as talk:
-        before = token(groups=("leads",))
+        before = token(groups=("leads",), aud=OWN)
         own = talk.post("/v1/admin/add_token", {}, before).json()["token"]
         project = {"params": {"project": "engine", "team": "crew"}}
         for each in (before, own):
@@ -64,6 +76,36 @@ def test_a_group_that_is_gone_takes_the_team_along(server: TeamServer, token: Ca
             assert talk.post("/v1/recall", {"query": "keel"}, each, **project).status_code == 403
         listed = {user["user"]: user for user in talk.post("/v1/admin/list_users", {}, "root").json()["users"]}
         assert listed["grace"]["teams"] == {}
+
+
+@pytest.mark.parametrize("claims", [*NOT_OF_LOGIN.values(), *OF_LOGIN.values()], ids=[*NOT_OF_LOGIN, *OF_LOGIN])
+def test_a_token_for_mcp_administers_nothing(
+    server: TeamServer, token: Callable[..., str], claims: dict[str, Any]
+) -> None:
+    """A token that a client of MCP got writes what its person may; it gives no role, makes no token, and ends none.
+
+    The token of the same person that `login` got does.
+    """
+    may = claims in OF_LOGIN.values()
+    expected = 200 if may else 403
+    with server.talking() as talk:
+        own = talk.post("/v1/admin/add_token", {}, token("hopper", ("leads",), aud=OWN)).json()["prefix"]
+        hopper = token("hopper", ("leads",), **claims)
+        crew = {"params": {"team": "crew", "project": "engine"}}
+        assert talk.post("/v1/remember", {"content": "Keel laid on Friday"}, hopper, **crew).status_code == 200
+        given = {"team": "crew", "user": "eve", "role": "admin"}
+        assert talk.post("/v1/admin/grant_team", given, hopper).status_code == expected
+        assert talk.post("/v1/admin/add_token", {}, hopper).status_code == expected
+        assert (talk.post("/v1/admin/revoke_token", {"prefix": own}, hopper).status_code == 200) is may
+
+
+def test_a_token_for_mcp_of_an_admin_administers_nothing(server: TeamServer, token: Callable[..., str]) -> None:
+    """Not even that of an admin of the deployment."""
+    with server.talking() as talk:
+        server.administer("link_user", user="root", issuer=server.access.sign_in._settings.oidc_issuer, subject="boss")
+        for claims, expected in (({"aud": f"{OWN}/mcp"}, 403), ({"aud": OWN}, 200)):
+            boss = token("root", (), sub="boss", **claims)
+            assert talk.post("/v1/admin/add_team", {"team": f"fleet{expected}"}, boss).status_code == expected
 
 
 def test_an_older_token_brings_no_group_back(server: TeamServer, token: Callable[..., str]) -> None:

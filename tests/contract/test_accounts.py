@@ -145,10 +145,13 @@ def test_who_administers_nothing_changes_nothing(office: Office, root: Principal
         "accept_invitation": {},
         "revoke_token": {"prefix": root.token},
         "list_tokens": {"user": "root"},
+        "set_limits": {"kind": "user", "whose": "ada", "memories": 9},
+        "clear_limits": {"kind": "user", "whose": "ada"},
+        "list_limits": {},
         "audit": {},
         "export_audit": {},
     }
-    open_to_all = {"list_users", "list_teams", "list_projects", "add_token"}
+    open_to_all = {"list_users", "list_teams", "list_projects", "add_token", "show_limits"}
     assert attempts.keys() | open_to_all == {one.name for one in ADMIN}
     for name, fields in attempts.items():
         with pytest.raises((Forbidden, NotFound)):
@@ -272,3 +275,18 @@ def test_the_operator_administers(office: Office, root: Principal) -> None:
         authenticate(office.app, "rec_" + root.token)
     with pytest.raises(Forbidden):
         office.do("add_token", who)
+
+
+def test_a_deployment_bounds_how_long_tokens_last(office: Office, root: Principal) -> None:
+    """With a longest life a token for longer is refused, and a request that names no days gets that life."""
+    office.token_days_max = 30
+    ada = office.enter(office.join(root, "ada").token)
+    for days in (0, 30.5, 90):
+        with pytest.raises(InvalidInput, match="Invalid days: Must be above 0 and at most 30"):
+            office.do("add_token", ada, days=days)
+    for fields, days in (({}, 30), ({"days": 30}, 30), ({"days": 0.5}, 0.5)):
+        assert office.do("add_token", ada, **fields).expires_at == office.clock() + timedelta(days=days)
+    office.token_days_max = 365
+    assert office.do("add_token", ada).expires_at == office.clock() + timedelta(days=90)
+    office.token_days_max = 0
+    assert office.do("add_token", ada, days=0).expires_at is None

@@ -17,6 +17,8 @@ from recollect import App, Draft, reindex, remember
         "UPDATE held SET memories = memories + 1",
         "UPDATE held SET memories = 0",
         "INSERT INTO speaker (namespace_id, name, word) VALUES (1, 'Nobody', 'nobody')",
+        "UPDATE live_size SET memories = memories + 1",
+        "UPDATE live_size SET bytes = 0",
         "UPDATE memory SET speaker = 'Somebody Else'",
     ],
 )
@@ -34,6 +36,7 @@ def test_reindexing_mends_the_counts(open_store: Callable[..., App]) -> None:
     remember(app, Draft(content="The tide turns at noon", speaker="Ada Lovelace"), ADA)
     with app.records._database.writing() as connection:
         connection.exec_driver_sql("UPDATE held SET memories = 9")
+        connection.exec_driver_sql("UPDATE live_size SET bytes = 9")
         connection.exec_driver_sql("UPDATE speaker SET name = 'Nobody'")
     assert [check.name for check in app.checks() if not check.well] == ["counts"]
     reindex(app)

@@ -19,7 +19,7 @@ from recollect import Settings
 from recollect.errors import StoreUnusable
 from recollect.store.sql import migrations
 from recollect.store.sql.database import Database, open_file
-from recollect.store.sql.migrations import HEAD, configuration, migrate, revision, schema_faults, upgrade
+from recollect.store.sql.migrations import HEAD, OLDER, configuration, migrate, revision, schema_faults, upgrade
 from stores import open_app
 
 OPENING = """
@@ -132,7 +132,7 @@ def test_a_later_revision_is_run(empty: Database, tmp_path: Path, monkeypatch: p
     config = configuration(empty)
     versions = Path(config.get_main_option("script_location") or "") / "versions"
     config.set_main_option("version_locations", f"{versions}{os.pathsep}{tmp_path}")
-    for name, value in {"HEAD": NEXT, "OLDER": (*migrations.OLDER, HEAD), "configuration": lambda _: config}.items():
+    for name, value in {"HEAD": NEXT, "OLDER": (*OLDER, HEAD), "configuration": lambda _: config}.items():
         monkeypatch.setattr(migrations, name, value)
     with empty.writing() as connection:
         connection.execute(text("ALTER TABLE memory DROP COLUMN discovery_tokens"))

@@ -16,6 +16,7 @@ from recollect.auth.authenticate import authenticate
 from recollect.auth.principal import Principal
 from recollect.domain.accounts import IssuedToken
 from recollect.store.sql.accounts import Accounts
+from recollect.store.sql.limits import UsageLimits
 from recollect.store.sql.tables import metadata
 
 
@@ -25,6 +26,12 @@ class Office:
 
     store: Any
     clock: Callable[[], datetime]
+    token_days_max: float = 0.0
+
+    @cached_property
+    def limits(self) -> UsageLimits:
+        """Return the limits of the store, with none in the settings."""
+        return UsageLimits(self.store.database, self.clock, {})
 
     @cached_property
     def accounts(self) -> Accounts:

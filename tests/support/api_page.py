@@ -80,6 +80,7 @@ Every error is `{"error": kind, "message": sentence, "request_id": id}`; the ser
 |---|---|---|---|
 | 401 | `Unauthorized` | no token, or one that is unknown, expired or revoked | no |
 | 403 | `Forbidden` | the token gives no right to this, or not in this team or project | no |
+| 403 | `QuotaFull` | you or the team hold `used` of `most` by the limit `limit` | after forgetting |
 | 404 | `NotFound` | you can see no such memory, user or team; or no such address | no |
 | 405 | `MethodNotAllowed` | the address takes another method | no |
 | 408 | `TooSlow` | the body did not arrive within 60 seconds | yes |
@@ -89,7 +90,7 @@ Every error is `{"error": kind, "message": sentence, "request_id": id}`; the ser
 | 415 | `UnsupportedMediaType` | the body is not `application/json` | no |
 | 422 | `InvalidInput` | `field` is wrong; for `Idempotency-Key`, it was used for another request | no |
 | 422 | `SecretFound` | `field` contains secrets of the `kinds` named; nothing was stored | no |
-| 429 | `TooManyRequests` | more requests a minute than allowed | after `retry_after` seconds (`Retry-After`) |
+| 429 | `TooManyRequests` | more requests than allowed | after `retry_after` seconds (`Retry-After`) |
 | 500 | `RecollectError` | a fault of the server; its log has the place | rarely |
 | 503 | `StoreUnusable`, `ModelUnusable` | the database or the model cannot be used now | yes |
 

@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from recollect.app import App
+from recollect.auth.limits import usage_of
 from recollect.auth.principal import Principal
 from recollect.auth.tokens import NewToken, new_token
 from recollect.domain.accounts import (
@@ -44,6 +45,17 @@ from recollect.domain.accounts import (
     Users,
 )
 from recollect.domain.enums import OnSecret, Role
+from recollect.domain.limits import (
+    ClearLimits,
+    Holder,
+    Limit,
+    LimitList,
+    ListLimits,
+    Resource,
+    SetLimits,
+    ShowLimits,
+    Usage,
+)
 from recollect.domain.verbs import ADMIN_BY_NAME
 from recollect.errors import Forbidden, InvalidInput, NotFound, SecretFound, Unauthorized
 from recollect.gate import clear
@@ -233,6 +245,44 @@ def revoke_token(app: App, request: RevokeToken, principal: Principal) -> Done:
     return Done(f"The token {request.prefix} opens nothing any more.")
 
 
+def set_limits(app: App, request: SetLimits, principal: Principal) -> Done:
+    """Set limits of a user or a team, in place of those in the settings; 0 is no limit."""
+    _require_admin(principal)
+    limits = request.limits()
+    with app.accounts.changing(principal.user) as writing:
+        writing.set_limits(Holder(request.kind, request.whose), limits)
+    words = (f"{most:,} {name.words}" if most else f"no limit on {name.words}" for name, most in limits.items())
+    return Done(f"Limits of the {request.kind} {request.whose}: {', '.join(words)}.")
+
+
+def clear_limits(app: App, request: ClearLimits, principal: Principal) -> Done:
+    """Let the limits of the settings hold for a user or a team again."""
+    _require_admin(principal)
+    resources = tuple(Resource) if request.resource is None else (request.resource,)
+    with app.accounts.changing(principal.user) as writing:
+        gone = writing.clear_limits(Holder(request.kind, request.whose), resources)
+    words = ", ".join(name.words for name in gone) or "no other was set"
+    return Done(f"Limits of the {request.kind} {request.whose} are those of the settings again: {words}.")
+
+
+def list_limits(app: App, request: ListLimits, principal: Principal) -> LimitList:
+    """List the limits in the settings, and those that admins have set for users and teams."""
+    del request
+    _require_admin(principal)
+    common = [Limit(kind, "", name, most) for kind, each in app.limits.defaults.items() for name, most in each.items()]
+    chosen = app.limits.set_by_admins().items()
+    return LimitList((*common, *(Limit(*who, name, most) for who, each in chosen for name, most in each.items())))
+
+
+def show_limits(app: App, request: ShowLimits, principal: Principal) -> Usage:
+    """Show your limits and those of the teams that you are a member of, and what is used of them.
+
+    What another user has is for them alone.
+    """
+    del request
+    return usage_of(app, principal)
+
+
 def audit(app: App, request: Audit, principal: Principal) -> AuditPage:
     """Show who did what in the teams that you administer, newest first; never a text, nothing personal.
 
@@ -274,6 +324,7 @@ HANDLERS: Final[dict[str, Callable[[App, Any, Principal], Any]]] = {
         *(add_user, invite_user, link_user, add_team, add_token, accept_invitation, disable_user, enable_user),
         *(grant_team, revoke_team, add_project, grant_project, revoke_project, revoke_token),
         *(list_users, list_teams, list_projects, list_tokens, audit, export_audit),
+        *(set_limits, clear_limits, list_limits, show_limits),
     )
 }
 """The function that runs each verb of administration, by name."""
@@ -359,10 +410,25 @@ def _issue_invitation(app: App, writing: AccountWriting, user: str) -> IssuedTok
 
 def _issue_token(app: App, writing: AccountWriting, user: str, asked: AddToken) -> IssuedToken:
     """Store a new token of a user, with the label, role and lifetime of the request; return it with its secret."""
+    days = _days_of(asked, app.token_days_max)
     made, now = new_token(), app.clock()
-    expires: datetime | None = now + timedelta(days=asked.days) if asked.days else None
+    expires: datetime | None = now + timedelta(days=days) if days else None
     message = "Keep this token now: it is shown this once, and stored nowhere."
     return _issued_token(writing, made, Token(made.prefix, user, asked.label, now, asked.role, False, expires), message)
+
+
+def _days_of(asked: AddToken, most: float) -> float:
+    """Return for how many days a token is made, 0 for good; raise `InvalidInput` for more than the deployment allows.
+
+    A request that names no days gets as many as it may, up to the default.
+    """
+    if not most:
+        return asked.days
+    if "days" not in asked.model_fields_set:
+        return min(asked.days, most)
+    if not 0 < asked.days <= most:
+        raise InvalidInput("days", f"Invalid days: Must be above 0 and at most {most:g}, as this deployment allows")
+    return asked.days
 
 
 def _issued_token(writing: AccountWriting, made: NewToken, token: Token, message: str) -> IssuedToken:

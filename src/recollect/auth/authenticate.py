@@ -72,4 +72,5 @@ def _principal(access: Access) -> Principal:
         teams=user.teams,
         projects=access.projects,
         private=access.private,
+        limits=access.limits,
     )

@@ -8,9 +8,9 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -36,6 +36,9 @@ _KINDS: Final = ("jwt", "at+jwt")
 """What an access token or an ID token calls itself in its header; one that ends sessions has another name."""
 _OF_ID_TOKENS: Final = frozenset({"nonce", "at_hash", "c_hash"})
 """The claims of a token that tells a client who signed in, and opens nothing; it may have the same audience."""
+_CLIENT_CLAIMS: Final = ("client_id", "azp", "cid", "appid")
+"""The claims in which providers name the client that a token was issued to; the first is that of RFC 9068."""
+_MCP: Final = "/mcp"
 _ENDPOINTS: Final = ("authorization_endpoint", "token_endpoint", "jwks_uri", "userinfo_endpoint")
 _SECONDS: Final = 5.0  # for an answer of the provider
 _TURN: Final = 2.0  # seconds that a request waits while another asks the provider
@@ -70,6 +73,8 @@ class Person:
     """The moment at which the provider issued the token that proves this."""
     until: datetime
     """The moment at which the token that proves this expires."""
+    of_client: bool = False
+    """Whether the token was issued to a client for its own use, such as of MCP, and not to the person's sign-in."""
 
 
 class Begun(NamedTuple):
@@ -92,8 +97,8 @@ class IdentityProvider:
         self._metadata: dict[str, Any] = {}
         self._keys: jwt.PyJWKClient | None = None
 
-    def person_of(self, access_token: str, audiences: tuple[str, ...]) -> Person:
-        """Return the person who holds an access token for any of some audiences.
+    def person_of(self, access_token: str, audiences: tuple[str, ...], login: str = "") -> Person:
+        """Return the person who holds an access token for any of some audiences; `login` is the client of `login`.
 
         Raises `Unauthorized` for a token that proves nothing, and `ProviderUnreachable`.
         """
@@ -101,9 +106,11 @@ class IdentityProvider:
         if claims.keys() & _OF_ID_TOKENS or claims.get("typ") == "ID":  # Keycloak names the kind in a claim
             log.warning("an ID token was sent in place of an access token")
             raise Unauthorized(_REFUSED)
+        of_client = _is_of_client(claims, audiences, login)
         if claims.keys() >= {self._settings.oidc_name_claim, self._settings.oidc_groups_claim}:
-            return self._person(claims)
-        return self._person(self._userinfo(access_token, str(claims["sub"])) | claims)
+            return replace(self._person(claims), of_client=of_client)
+        person = self._person(self._userinfo(access_token, str(claims["sub"])) | claims)
+        return replace(person, of_client=of_client)
 
     def begin(self, redirect_uri: str) -> Begun:
         """Begin the sign-in of a browser, by an authorization code with PKCE; raise `ProviderUnreachable`."""
@@ -243,6 +250,14 @@ class IdentityProvider:
             except (httpx2.HTTPError, ValueError, ValidationError) as error:
                 why = error
         raise _unreachable(self._issuer, why)
+
+
+def _is_of_client(claims: Mapping[str, Any], audiences: tuple[str, ...], login: str) -> bool:
+    """Say whether a token is for MCP alone (RFC 8707), or was issued to another client than that of `login`, if any."""
+    named = claims["aud"] if isinstance(claims["aud"], list) else [claims["aud"]]
+    ours = [audience.rstrip("/") for audience in named if audience in audiences]
+    issued_to = next((claims[name] for name in _CLIENT_CLAIMS if name in claims), login)
+    return all(audience.endswith(_MCP) for audience in ours) or bool(login and issued_to != login)
 
 
 def _unreachable(issuer: str, error: Exception) -> ProviderUnreachable:

@@ -11,7 +11,7 @@ from recollect.app import App
 from recollect.auth.browsers import LIFE
 from recollect.auth.tokens import NewToken, hashed, new_token
 from recollect.domain.accounts import AddUser, Token
-from recollect.domain.enums import OnSecret
+from recollect.domain.enums import OnSecret, Role
 from recollect.domain.group_roles import GroupRoles, roles_by_team
 from recollect.errors import Forbidden
 from recollect.gate import clear
@@ -24,9 +24,14 @@ _DISABLED: Final = "Sign-in refused: this user is disabled here."
 
 
 def admit_bearer(app: App, person: Person, bearer: str, rules: GroupRoles) -> None:
-    """Let an access token of the provider open what its person may, until it expires."""
+    """Let an access token of the provider open what its person may, until it expires.
+
+    A token that was issued to a client, such as a hosted client of MCP, reads and writes, but neither administers nor
+    makes tokens.
+    """
     made = NewToken(bearer, new_token().prefix, hashed(bearer))
-    _admit(app, person, rules, made, f"{OF_PROVIDER}{_host(person)}", person.until)
+    cap = Role.WRITER if person.of_client else None
+    _admit(app, person, rules, made, f"{OF_PROVIDER}{_host(person)}", person.until, cap)
 
 
 def admit_browser(app: App, person: Person, rules: GroupRoles) -> str:
@@ -36,8 +41,16 @@ def admit_browser(app: App, person: Person, rules: GroupRoles) -> str:
     return made.text
 
 
-def _admit(app: App, person: Person, rules: GroupRoles, made: NewToken, label: str, until: datetime) -> None:
-    """Write the token of a person in the same transaction as their user and their roles."""
+def _admit(
+    app: App,
+    person: Person,
+    rules: GroupRoles,
+    made: NewToken,
+    label: str,
+    until: datetime,
+    cap: Role | None = None,
+) -> None:
+    """Write the token of a person, at most with the role `cap`, in the transaction of their user and their roles."""
     before = app.accounts.user_of(person.issuer, person.subject)
     if before is not None and before.disabled_at is not None:  # refused again below, but that locks writers out
         raise Forbidden(_DISABLED)
@@ -58,7 +71,7 @@ def _admit(app: App, person: Person, rules: GroupRoles, made: NewToken, label: s
         writing.forget_expired(name)
         if not writing.has_hash(made.hashed):
             now = app.clock()
-            writing.add_token(Token(made.prefix, name, label, now, None, False, until), made.hashed, "sign_in")
+            writing.add_token(Token(made.prefix, name, label, now, cap, False, until), made.hashed, "sign_in")
 
 
 def _join(writing: AccountWriting, name: str, person: Person) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from recollect.domain.enums import Role, Scope
+from recollect.domain.limits import Holder, HolderKind, Limits
 from recollect.domain.requests import Caller, Elsewhere
 from recollect.errors import Forbidden, InvalidInput
 
@@ -19,6 +20,7 @@ class Principal:
 
     `token` is its prefix, `cap` what it may do at most. A role in `projects` counts in place of that in `teams`; of the
     `private` projects only those with such a role are seen. An `operator` sits at the machine itself, and administers.
+    `limits` are those on requests that an admin has set for the user or their teams.
     """
 
     user: str
@@ -30,6 +32,7 @@ class Principal:
     teams: Mapping[str, Role] = field(default_factory=dict)
     projects: Mapping[tuple[str, str], Role] = field(default_factory=dict)
     private: frozenset[tuple[str, str]] = frozenset()
+    limits: Mapping[Holder, Limits] = field(default_factory=dict)
 
     def caller(self, team: str = "", project: str = "", zone: str = "") -> Caller:
         """Return this principal as the caller in a team and a project, which limit what they see, and in a time zone.
@@ -81,6 +84,17 @@ class Principal:
     def known_teams(self) -> tuple[str, ...]:
         """Return the teams in which this principal has a role, or a role in a project."""
         return tuple(dict.fromkeys((*self.teams, *(team for team, _ in self.projects))))
+
+    def holders(self, team: str = "") -> tuple[Holder, ...]:
+        """Return whose limits a request counts towards: the user's, and those of the team, by default the only team."""
+        known = self.known_teams
+        chosen = team if team in known else known[0] if len(known) == 1 and not team else ""
+        user = Holder(HolderKind.USER, self.user)
+        return (user, Holder(HolderKind.TEAM, chosen)) if chosen else (user,)
+
+    def may_see_use(self, holder: Holder) -> bool:
+        """Return whether this principal may know how much a holder uses: themselves, or a team that they belong to."""
+        return holder.name == self.user if holder.kind is HolderKind.USER else holder.name in self.teams
 
     def _chosen_team(self, team: str, project: str) -> str:
         """Return the named team, or the only team; '' without either. Raises `Forbidden` or `InvalidInput`."""

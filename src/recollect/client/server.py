@@ -124,6 +124,10 @@ class ServerClient(Link):
         status, kind, message = response.status, told.get("error"), str(told.get("message"))
         pause = _seconds_in(response.headers.get("retry-after"))
         if status == _TOO_MANY:
+            busy = relayed(TooManyRequests.__name__, message) if isinstance(kind, str) else None
+            if isinstance(busy, TooManyRequests):
+                busy.retry_after = pause or 1.0
+                raise busy
             raise TooManyRequests(pause or 1.0)
         if status in _AWAY and (pause or not isinstance(kind, str)):
             raise ServerGone(f"The server {self.url.name} is away (status {status}).", sent=True, pause=pause)

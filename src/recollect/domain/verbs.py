@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pydantic.fields import FieldInfo
 
-from recollect.domain import accounts, compact, lifecycle, requests, results, review, transfer
+from recollect.domain import accounts, compact, lifecycle, limits, requests, results, review, transfer
 from recollect.domain.fields import Request, unknown_name
 from recollect.errors import InvalidInput
 
@@ -146,6 +146,10 @@ ADMIN: Final = (
     Verb("list_teams", accounts.ListTeams, accounts.Teams, idempotent=True),
     Verb("list_projects", accounts.ListProjects, accounts.Projects, idempotent=True),
     Verb("list_tokens", accounts.ListTokens, accounts.Tokens, idempotent=True),
+    Verb("set_limits", limits.SetLimits, accounts.Done, idempotent=True),
+    Verb("clear_limits", limits.ClearLimits, accounts.Done, idempotent=True),
+    Verb("list_limits", limits.ListLimits, limits.LimitList, idempotent=True),
+    Verb("show_limits", limits.ShowLimits, limits.Usage, idempotent=True),
     Verb("audit", accounts.Audit, accounts.AuditPage, idempotent=True),
     Verb("export_audit", accounts.ExportAudit, accounts.AuditExport, idempotent=True),
 )

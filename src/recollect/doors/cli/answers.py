@@ -16,6 +16,7 @@ from recollect.domain.accounts import AuditLine, AuditPage, Projects, Teams, Tok
 from recollect.domain.compact import quoted_text
 from recollect.domain.enums import Certainty, Layer
 from recollect.domain.lifecycle import Decision, SessionList, SessionSummary, ShownObservation, ShownSession
+from recollect.domain.limits import LimitList, Usage
 from recollect.domain.origin import Authority
 from recollect.domain.review import Rescanned
 from recollect.doors.cli.render import err, out, page_line, print_fields, print_line, print_rows, sanitized
@@ -72,7 +73,7 @@ def print_answer(result: Any, offset: int = 0, *, why: bool = False) -> None:
             _print_sessions(result, offset)
         case lifecycle.ShownSession():
             _print_session(result, offset)
-        case Users() | Teams() | Projects() | Tokens() | AuditPage():
+        case Users() | Teams() | Projects() | Tokens() | AuditPage() | LimitList() | Usage():
             _ADMINISTERED[type(result)](result)
         case accounts.IssuedToken():
             err.print(sanitized(result.message), markup=False, highlight=False, soft_wrap=True)
@@ -418,6 +419,31 @@ def _print_tokens(found: Tokens) -> None:
     print_rows(rows, "prefix", "label", "may", "made", "expires", "last used", "revoked", empty="No tokens.")
 
 
+def _print_limits(found: LimitList) -> None:
+    """Print limits, those in the settings first."""
+    rows = [
+        [f"{row.kind} {row.name}" if row.name else f"every {row.kind}", row.resource.words, f"{row.most:,}"]
+        for row in found.limits
+    ]
+    print_rows(rows, "whose", "what", "most (0: any number)", empty="No limits are set.")
+
+
+def _print_usage(found: Usage) -> None:
+    """Print what a user and their teams use of their limits."""
+    rows = [
+        [
+            f"{each.kind} {each.name}",
+            use.resource.words,
+            f"{use.used:,}",
+            f"{use.most:,}" if use.most else "",
+            f"{use.full_at:%Y-%m-%d %H:%M:%S} UTC" if use.full_at else "",
+        ]
+        for each in found.holders
+        for use in each.uses
+    ]
+    print_rows(rows, "whose", "what", "used", "limit", "all back at")
+
+
 def _print_audit(found: AuditPage) -> None:
     """Print a page of the audit log, and how to read further back."""
     rows = [
@@ -470,4 +496,6 @@ _ADMINISTERED: Final[dict[type, Callable[[Any], None]]] = {
     Projects: _print_projects,
     Tokens: _print_tokens,
     AuditPage: _print_audit,
+    LimitList: _print_limits,
+    Usage: _print_usage,
 }

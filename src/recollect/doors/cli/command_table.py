@@ -44,7 +44,7 @@ GROUPS: Final = {
     ),
     "In and out": "import export extract",
     "For programs": "mcp serve hook",
-    "Teams": "login logout user team token audit",
+    "Teams": "login logout user team token limits limit audit",
 }
 """The commands in the order of the help."""
 
@@ -64,7 +64,7 @@ PARTS: Final = {
     "setup": "hook init install uninstall",
     "store": "migrate-store reindex",
     "tags": "tag tags",
-    "team": "project team token user",
+    "team": "limit limits project team token user",
     "transfer": "export extract import",
 }
 """The commands of each further module of this folder, which is imported once one of them is wanted."""

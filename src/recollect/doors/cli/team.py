@@ -16,6 +16,7 @@ from recollect.doors.serializers import public_json
 
 users = typer.Typer(no_args_is_help=True, help="Add, invite, list and disable the users of a deployment.")
 teams = typer.Typer(no_args_is_help=True, help="Add teams, and give users roles in them.")
+limits = typer.Typer(no_args_is_help=True, help="Set, clear and list limits of users and teams.")
 tokens = typer.Typer(no_args_is_help=True, help="Make, accept, list and revoke tokens.")
 cli = typer.Typer()
 
@@ -53,9 +54,13 @@ _COMMANDS: Final = (
     (tokens, "accept", "accept_invitation", "Exchange an invitation, given as RECOLLECT_TOKEN, for your first token."),
     (tokens, "list", "list_tokens", "List tokens, without their secret part."),
     (tokens, "revoke", "revoke_token", "Revoke a token, from the next request on."),
+    (limits, "set", "set_limits", "Limit what a user or a team may hold and ask, in place of the server's settings."),
+    (limits, "clear", "clear_limits", "Let the limits of the server's settings hold for a user or a team again."),
+    (limits, "list", "list_limits", "List the limits in the server's settings, and those set for users and teams."),
+    (cli, "limits", "show_limits", "Show your limits and those of your teams, and what is used of them."),
 )
 
-for _name, _group in (("project", projects), ("user", users), ("team", teams), ("token", tokens)):
+for _name, _group in (("project", projects), ("user", users), ("team", teams), ("token", tokens), ("limit", limits)):
     cli.add_typer(_group, name=_name)
 
 

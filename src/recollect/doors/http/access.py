@@ -18,6 +18,7 @@ from recollect.doors.web.entry import Browser, Browsers, check_origin, cookie_of
 from recollect.errors import (
     Forbidden,
     InvalidInput,
+    QuotaFull,
     RecollectError,
     SecretFound,
     TooLarge,
@@ -39,6 +40,7 @@ REFUSALS: Final[dict[type[RecollectError], str]] = {
     Forbidden: "forbidden",
     Unauthorized: "unauthorized",
     TooManyRequests: "rate",
+    QuotaFull: "limit",
     TooLarge: "size",
 }
 """The errors that count as refusals, each with the kind under which it is counted."""

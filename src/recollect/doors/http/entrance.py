@@ -25,6 +25,8 @@ from recollect.spans import request as request_span
 
 PROBES: Final = ("healthz", "readyz", "metrics")
 """Operations that a machine asks all the time, so that no line of the log and no trace is of them."""
+FIELDS: Final = "fields"
+"""The entry in the state of a request that holds further header fields of its answer."""
 _GIVEN_ID: Final = re.compile(rb"[A-Za-z0-9._:-]{1,100}")
 _LEFT: Final = 499  # the client closed the connection before it was answered
 BODY: Final = 60.0  # seconds in which a body must have come
@@ -43,6 +45,7 @@ class _Answer:
     request_id: str
     send: Send
     challenge: str
+    scope: Scope
     status: int = 0
     began: float = field(default_factory=time.perf_counter)
 
@@ -50,6 +53,8 @@ class _Answer:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = [(name, self._replaced(name, value)) for name, value in message.get("headers", ())]
+            more = self.scope.get("state", {}).get(FIELDS, {}).items()
+            headers += [(name.lower().encode(), value.encode()) for name, value in more]
             message["headers"] = [*headers, (b"x-request-id", self.request_id.encode())]
         await self.send(message)
 
@@ -73,7 +78,7 @@ class Entrance:
         headers = dict(scope["headers"])
         route = PAGE if is_page(scope["path"]) else scope["path"]
         label = self._labels.get(route, "other")
-        answer = _Answer(_request_id(headers), send, self._access.challenge(scope["path"]))
+        answer = _Answer(_request_id(headers), send, self._access.challenge(scope["path"]), scope)
         request_id.set(answer.request_id)
         operation.set(label)
         verbs.set([])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import traceback
 from typing import Any, Final
 
@@ -75,7 +76,7 @@ def failed(error: RecollectError) -> Response:
     if isinstance(error, Unauthorized):
         headers["WWW-Authenticate"] = "Bearer"
     if isinstance(error, TooManyRequests):
-        headers["Retry-After"] = str(max(1, round(error.retry_after)))
+        headers |= {"Retry-After": str(max(1, math.ceil(error.retry_after))), **error.fields}
     known = request_id.get()
     text = json.dumps(error.public() | ({"request_id": known} if known else {}), ensure_ascii=False)
     return answered(text.encode("utf-8", "replace"), error.status, headers)

@@ -38,6 +38,9 @@ _ERROR: Final[dict[str, Any]] = {
             "title": "Kinds",
             "description": "Kinds of the secrets that were found",
         },
+        "limit": {"type": "string", "title": "Limit", "description": "The limit that is reached, such as `memories`"},
+        "used": {"type": "integer", "title": "Used", "description": "How much of it is used"},
+        "most": {"type": "integer", "title": "Most", "description": "How much is allowed"},
         "retry_after": {"type": "number", "title": "Retry after", "description": "Seconds until it may be asked again"},
         "request_id": {"type": "string", "title": "Request id", "description": "Where the log tells of the request"},
     },
@@ -46,7 +49,11 @@ _ERROR: Final[dict[str, Any]] = {
 }
 _FAILURES: Final[dict[int, tuple[str, str, str]]] = {
     401: ("Unauthorized", "No token, or one that is not valid", "Invalid token: it is unknown, has expired or was …"),
-    403: ("Forbidden", "The token gives no right to that", "You have no right to write in the scope `team`: …"),
+    403: (
+        "Forbidden",
+        "The token gives no right to that, or a limit is reached",
+        "You have no right to write in the scope `team`: …",
+    ),
     404: ("NotFound", "No such thing in the namespaces that the token may see", "No memory with ID 7."),
     405: ("MethodNotAllowed", "The address takes another method", "This address takes another method: …"),
     408: ("TooSlow", "The body did not arrive in time", "Request too slow: Its body must come within 60 seconds."),
@@ -54,7 +61,11 @@ _FAILURES: Final[dict[int, tuple[str, str, str]]] = {
     413: ("TooLarge", "The body is larger than the server takes", "Request too large: At most 8,388,608 bytes …"),
     415: ("UnsupportedMediaType", "The body is no JSON", "Unsupported type: A body is `application/json`."),
     422: ("InvalidInput", "A field is missing, unknown or out of range, or holds a secret", "Missing query: …"),
-    429: ("TooManyRequests", "The token asks too often; `Retry-After` says when to try again", "Too many requests: …"),
+    429: (
+        "TooManyRequests",
+        "The token, its user or the team asks too often; `Retry-After` says when to try again",
+        "Too many requests: …",
+    ),
     500: (
         "RecollectError",
         "A fault of the server; its log has the place",
@@ -129,6 +140,9 @@ def document(access: Access) -> dict[str, Any]:
     for one in administration:
         more = {"operationId": f"admin_{one.name}", "tags": ["administration"]}
         paths[f"/v1/admin/{one.name}"] = {"post": described(one, **more)}
+    if "/v1/admin/show_limits" in paths:
+        shown = paths["/v1/admin/show_limits"]["post"] | {"operationId": "limits"}
+        paths["/v1/limits"] = {"get": {name: part for name, part in shown.items() if name != "requestBody"}}
     paths["/v1/memory"] = {"post": _describe_memory([*access.parameters, _KEY])}
     for event in OPERATIONS:
         paths[f"/v1/hooks/{event}"] = {"post": _describe_hook(event, requests[operation_of(event).name], access)}

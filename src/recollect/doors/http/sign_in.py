@@ -84,7 +84,8 @@ class SignIn:
         Raises `Unauthorized`, `Forbidden`, or another refusal.
         """
         if not self.knows(bearer):
-            admit_bearer(self._app, self._provider.person_of(bearer, self._audiences), bearer, self._rules)
+            person = self._provider.person_of(bearer, self._audiences, self._login_client)
+            admit_bearer(self._app, person, bearer, self._rules)
 
     def begin(self, onward: str) -> Sent:
         """Begin the sign-in of a browser, which then goes on to an address of the page."""

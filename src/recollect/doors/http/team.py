@@ -24,25 +24,30 @@ from recollect.app import App
 from recollect.auth.administration import HANDLERS, administer
 from recollect.auth.authenticate import INVALID, authenticate, look_again, remembered
 from recollect.auth.browsers import is_browser_token, sign_in
+from recollect.auth.limits import take_request
 from recollect.auth.principal import Principal
 from recollect.auth.tokens import is_signed
 from recollect.domain.requests import Caller
-from recollect.domain.verbs import ADMIN, Verb
+from recollect.domain.verbs import ADMIN, ADMIN_BY_NAME, Verb
 from recollect.doors.handlers import perform
 from recollect.doors.http.access import OPEN, Access, Measures, address_of
 from recollect.doors.http.asker import Asked, Asker, Asking
+from recollect.doors.http.entrance import FIELDS
 from recollect.doors.http.events import Event
+from recollect.doors.http.messages import answered, failed
 from recollect.doors.http.metrics import CONTENT_TYPE, Metrics, timed
 from recollect.doors.http.openapi import parameter
 from recollect.doors.http.sign_in import SignIn
 from recollect.doors.serializers import wire_bytes
 from recollect.doors.web.entry import Browser
-from recollect.errors import Forbidden, TooManyRequests, Unauthorized
+from recollect.errors import Forbidden, QuotaFull, RecollectError, TooManyRequests, Unauthorized
 from recollect.sessions.project_settings import narrowed_settings
 from recollect.settings import Settings
 from recollect.store.sql.database import confirmed_by
+from recollect.store.sql.request_rates import Allowance
 
 METRICS: Final = "/metrics"
+LIMITS: Final = "/v1/limits"
 FRESH: Final = 0.1  # seconds after which it is looked once more what a token opens
 _MIB: Final = 2**20
 _IMPORT_MIB: Final = 64  # of a batch of an import
@@ -79,7 +84,11 @@ class Member(Asker):
                 raise Forbidden(f"You have no right to `{name}`: it is for admins of the deployment.")
             caller = self.current().caller(*place)
             with confirmed_by(lambda: self.require(lambda now: now.caller(*place) == caller)):
-                yield self.app, caller
+                try:
+                    yield self.app, caller
+                except QuotaFull as full:
+                    known = not full.team or full.team in self.principal.teams
+                    raise full if known else full.without_numbers() from None
 
         return asking
 
@@ -173,7 +182,7 @@ class TeamAccess(Access):
             return
         if await self.admit_browser(scope, headers):
             if (browsing := scope.get("state", {}).get("asker")) is not None:
-                self._rates.take(browsing.principal.token)
+                await self._count(scope, browsing)
             return
         bearer = _token_in(headers)
         known = remembered(self.app, bearer) if path.startswith(_OPERATIONS) else None
@@ -189,7 +198,27 @@ class TeamAccess(Access):
         scope.setdefault("state", {})["asker"] = member
         if member.principal.invitation and path != _ACCEPTING:
             raise Forbidden(_INVITED)
+        await self._count(scope, member)
+
+    async def _count(self, scope: Scope, member: Member) -> None:
+        """Count a request of a member in this process, and in the database where its user or team has a limit there.
+
+        Raises `TooManyRequests`.
+        """
         self._rates.take(member.principal.token)
+        team = QueryParams(scope.get("query_string", b"")).get("team", "").strip()
+        if self._allowances(member.principal, team):
+            scope["state"][FIELDS] = await run_sync(self._take, member, team)
+
+    def _allowances(self, principal: Principal, team: str) -> list[Allowance]:
+        """Return how often the user, and the team that a request names, may ask; nothing of those without a limit."""
+        return [] if principal.invitation else self.app.limits.allowances(principal.holders(team), principal.limits)
+
+    def _take(self, member: Member, team: str) -> dict[str, str]:
+        """Count a request by the limits of this moment, and return the fields of its answer that say what is left."""
+        member.confirm()
+        allowances = self._allowances(member.principal, team)
+        return take_request(self.app, member.principal, allowances) if allowances else {}
 
     def browser(self, token: str) -> Browser:
         """Return the browser of a person who has pasted a token, let in for as long as the token is valid."""
@@ -218,10 +247,11 @@ class TeamAccess(Access):
         return Member(self.app, authenticate(self.app, bearer), bearer)
 
     def routes(self, post: Callable[..., Route]) -> list[Route]:
-        """Return the routes of administration, of the metrics, and of the description of sign-in."""
+        """Return the routes of administration, of limits and metrics, and of the description of sign-in."""
         administration = (post(f"/v1/admin/{one.name}", partial(_run_administration, one)) for one in ADMIN)
         signing_in = self.sign_in.routes() if self.sign_in is not None else []
-        return [*administration, Route(METRICS, self._answer_metrics), *signing_in]
+        metrics, limits = Route(METRICS, self._answer_metrics), Route(LIMITS, self._answer_limits)
+        return [*administration, metrics, limits, *signing_in]
 
     def _admit_metrics(self, bearer: str) -> None:
         """Let in the token for metrics, or the token of an admin of the deployment."""
@@ -230,6 +260,15 @@ class TeamAccess(Access):
             return
         if not self._authenticate(bearer).principal.administers():
             raise Forbidden("You have no right to the metrics: they are for admins of the deployment.")
+
+    async def _answer_limits(self, request: Request) -> Response:
+        """Answer what the sender and their teams use of their limits."""
+        try:
+            address_of(request.query_params, ("team",))
+            found = await run_sync(partial(request.state.asker.administer, "show_limits", {}))
+            return answered(wire_bytes(ADMIN_BY_NAME["show_limits"].answer, found))
+        except RecollectError as error:
+            return failed(error)
 
     async def _answer_metrics(self, _: Request) -> Response:
         return Response(await run_sync(self.metrics_text), media_type=CONTENT_TYPE)

@@ -24,7 +24,7 @@ _MARGINS: Final = 110
 _INK: Final = "#1f6feb"
 ADMINISTERED: Final = (
     *("add_user", "invite_user", "disable_user", "enable_user", "add_team", "grant_team", "revoke_team"),
-    *("add_project", "grant_project", "revoke_project", "add_token", "revoke_token"),
+    *("add_project", "grant_project", "revoke_project", "add_token", "revoke_token", "set_limits", "clear_limits"),
 )
 """What the forms of the team do."""
 
@@ -124,12 +124,14 @@ def _bar_chart(values: Mapping[str, float]) -> Markup:
 
 
 def team(visit: Visit) -> Shown:
-    """Show users, teams, projects, tokens and the audit log, as far as the user may see them."""
+    """Show users, teams, projects, tokens, limits and the audit log, as far as the user may see them."""
     data = {name: getattr(visit.administer(f"list_{name}"), name) for name in ("users", "teams", "projects", "tokens")}
     principal = visit.asker.current()
     manages = principal.administered is None or bool(principal.administered)
     rights = {"user": principal.user, "admin": principal.administers(), "administered": principal.administered}
     audit = visit.administer("audit", before=visit.number("before", 0) or None, limit=30) if manages else None
+    data |= {"usage": visit.administer("show_limits").holders}
+    data |= {"limits": visit.administer("list_limits").limits if principal.administers() else ()}
     return Shown("team.html", data | rights | {"audit": audit, "issued": None, "_manages": manages})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -22,12 +22,16 @@ from recollect.domain.accounts import (
     User,
 )
 from recollect.domain.enums import Role, Sensitivity
+from recollect.domain.limits import Holder, HolderKind, Limits, Resource
 from recollect.errors import NotFound
 from recollect.store.journal import extend
 from recollect.store.journal import tips as journal_tips
+from recollect.store.sql import store_metadata
 from recollect.store.sql.account_rows import TOKENS, role_of, token_of, user_of
 from recollect.store.sql.database import Database
+from recollect.store.sql.dialect import Dialect
 from recollect.store.sql.granted_access import Access, GrantedAccess, raise_version
+from recollect.store.sql.limits import Quotas, clear_limits, resources_set, write_limits
 from recollect.store.sql.statements import select_in
 from recollect.store.sql.tables import (
     account,
@@ -52,10 +56,11 @@ ACCOUNTS = "accounts"
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
-    """Users, teams, projects and tokens of one database; `clock` dates what is written."""
+    """Users, teams, projects and tokens of a database; `clock` dates what is written, `quotas` bound projects."""
 
     _database: Database
     _clock: Callable[[], datetime]
+    _quotas: Quotas = field(default_factory=lambda: Quotas({}))
     _granted: GrantedAccess = field(init=False)
 
     def __post_init__(self) -> None:
@@ -79,7 +84,7 @@ class Accounts:
     def changing(self, actor: str) -> Iterator[AccountWriting]:
         """Open one transaction, journalled as by `actor`; nothing of it exists before the block has ended well."""
         with self._database.exclusive() as connection:
-            yield AccountWriting(connection, actor, self._clock())
+            yield AccountWriting(connection, actor, self._clock(), self._quotas, self._database.dialect)
             raise_version(connection)
 
     def user_of(self, issuer: str, subject: str) -> User | None:
@@ -175,6 +180,8 @@ class AccountWriting:
     _connection: Connection
     _actor: str
     _at: datetime
+    _quotas: Quotas
+    _dialect: Dialect
 
     def user(self, name: str) -> User | None:
         """Return the user of this name, None where there is none."""
@@ -252,14 +259,46 @@ class AccountWriting:
         return next(iter(registered_projects(self._connection, here)), None)
 
     def put_project(self, team_name: str, project: str, *, private: bool) -> None:
-        """Register a project, or write whether it is private."""
+        """Register a project, or write whether it is private; raise `QuotaFull` where the team may have no more."""
+        resources = resources_set(store_metadata.read(self._connection))
+        place = f"team:{team_name}"
+        with self._quotas.kept(self._connection, self._dialect, [place], self._at, resources):
+            self._write_project(team_name, project, private=private)
+        self._journal_change(place, "put_project", project=project, private=private)
+
+    def _write_project(self, team_name: str, project: str, *, private: bool) -> None:
+        """Write the row of a registered project."""
         team_id = self._team_id(team_name)
         here = (team_project.c.team_id == team_id, team_project.c.name == project)
         known = self._connection.execute(update(team_project).where(*here).values(private=private))
         if not known.rowcount:
             row = {"team_id": team_id, "name": project, "private": private, "created_at": self._at}
             self._connection.execute(insert(team_project).values(row))
-        self._journal_change(f"team:{team_name}", "put_project", project=project, private=private)
+
+    def set_limits(self, holder: Holder, limits: Limits) -> None:
+        """Set limits of a user or a team, which must be there, in place of those that were set before."""
+        self._require(holder)
+        write_limits(self._connection, holder, limits)
+        self._journal_limits("set_limits", holder, {str(name): most for name, most in limits.items()})
+
+    def clear_limits(self, holder: Holder, resources: Iterable[Resource]) -> list[Resource]:
+        """Take away limits of a user or a team, which must be there; return which."""
+        self._require(holder)
+        if gone := clear_limits(self._connection, holder, resources):
+            self._journal_limits("clear_limits", holder, {"limits": [str(name) for name in gone]})
+        return gone
+
+    def _require(self, holder: Holder) -> None:
+        """Raise `NotFound` where there is no such user or team."""
+        find = self._account_id if holder.kind is HolderKind.USER else self._team_id
+        find(holder.name)
+
+    def _journal_limits(self, action: str, holder: Holder, changes: Mapping[str, Any]) -> None:
+        """Journal a change of limits: of a team among its lines, of a user among those of accounts."""
+        team = holder.kind is HolderKind.TEAM
+        self._journal_change(
+            f"team:{holder.name}" if team else ACCOUNTS, action, **{str(holder.kind): holder.name}, **changes
+        )
 
     def set_project_role(self, team_name: str, project: str, user: str, role: Role | None) -> None:
         """Give a user a role in a registered project; None takes it away."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, cast
@@ -82,18 +82,35 @@ class Database:
         """Return the rows of one query, which needs no transaction; within one of this thread it is a part of that."""
         if (known := getattr(self._thread, "connection", None)) is not None:
             return cast(Sequence[Row[Any]], known.execute(query, values).all())
+        return self._run_alone(self._reading_alone, query, values)
+
+    def write_alone(self, statement: Executable, values: Mapping[str, Any]) -> Sequence[Row[Any]]:
+        """Run a single statement that writes rows which the journal does not record, and return what it returns.
+
+        It excludes nobody. Where the connection is lost meanwhile, it may be run twice.
+        """
+        return self._run_alone(lambda: self.dialect.writing_alone(self.engine), statement, values)
+
+    def _run_alone(
+        self,
+        opened: Callable[[], AbstractContextManager[Connection]],
+        query: Executable,
+        values: Mapping[str, Any] | None,
+    ) -> Sequence[Row[Any]]:
+        """Run a statement outside of any transaction of ours, again on a new connection where the first was lost."""
         with _as_store_error():
             try:
-                return self._run_alone(query, values)
+                return _run(opened(), query, values)
             except DBAPIError as error:
                 if not error.connection_invalidated:
                     raise
-                return self._run_alone(query, values)  # on a new connection: nothing was written
+                return _run(opened(), query, values)
 
-    def _run_alone(self, query: Executable, values: Mapping[str, Any] | None) -> Sequence[Row[Any]]:
-        """Run a query outside of any transaction."""
+    @contextmanager
+    def _reading_alone(self) -> Iterator[Connection]:
+        """Open a connection for one statement that reads."""
         with self.engine.connect() as connection:
-            return connection.execution_options(**{ALONE: True, **self.dialect.reading}).execute(query, values).all()
+            yield connection.execution_options(**{ALONE: True, **self.dialect.reading})
 
     @contextmanager
     def writing(self, *namespaces: str) -> Iterator[Connection]:
@@ -105,11 +122,6 @@ class Database:
             if namespaces:
                 self._check_allowed(connection)
             yield connection
-
-    def write_alone(self, statement: Executable, values: Mapping[str, Any]) -> None:
-        """Run one statement that writes rows which the journal does not record; it excludes nobody."""
-        with _as_store_error(), self.dialect.writing_alone(self.engine) as connection:
-            connection.execute(statement, values)
 
     @contextmanager
     def exclusive(self) -> Iterator[Connection]:
@@ -157,6 +169,15 @@ class Database:
     def close(self) -> None:
         """Close every pooled connection."""
         self.engine.dispose()
+
+
+def _run(
+    opened: AbstractContextManager[Connection], query: Executable, values: Mapping[str, Any] | None
+) -> Sequence[Row[Any]]:
+    """Run one statement and return its rows, of which a write may have none."""
+    with opened as connection:
+        found = connection.execute(query, values)
+        return found.all() if found.returns_rows else []
 
 
 @contextmanager

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import delete, func, select
+from sqlalchemy import delete, func, select, text
 
 from recollect.domain.enums import ObservationType
 from recollect.domain.results import Entity
-from recollect.store.sql import tables
+from recollect.store.sql import limit_schema, tables
 from recollect.store.sql.child_tables import count_by_namespace_and_level, replace_entities
 from recollect.store.sql.database import Database
 from recollect.store.sql.statements import in_batches, insert_all
@@ -33,6 +33,8 @@ class DerivedRows:
                 for (number, level), many in count_by_namespace_and_level(connection).items()
             )
             insert_all(connection, tables.held, counted)
+            for statement in limit_schema.FILLED[connection.dialect.name]:
+                connection.execute(text(statement))
             connection.execute(delete(tables.speaker))
             values = [
                 {"namespace_id": number, "name": name, "word": word}

@@ -50,6 +50,7 @@ class Dialect(ABC):
     schema: ClassVar[Sequence[str]]  # statements that make what the tables do not declare
     insert: ClassVar[Any]
     reading: ClassVar[Mapping[str, Any]] = {}
+    row_lock: ClassVar[str] = ""  # what a query ends with whose rows nobody else may write until its statement ends
 
     @abstractmethod
     def engine(self, url: str, connections: int) -> Engine:
@@ -61,11 +62,15 @@ class Dialect(ABC):
 
     def writing_alone(self, engine: Engine) -> AbstractContextManager[Connection]:
         """Open a connection for one statement that writes; it excludes nobody, and is a transaction by itself."""
-        return self.writing(engine, ())
+        return begun(engine, {ALONE: True})
 
     @abstractmethod
     def claim_ids(self, connection: Connection, table: Table, wanted: Sequence[int | None]) -> list[int]:
         """Return ids for new rows: those `wanted` that no row ever had, and new ones beyond all of these."""
+
+    def lock(self, connection: Connection, name: str) -> None:
+        """Let a transaction that writes also exclude others that lock this name, until it ends."""
+        del connection, name
 
     def indexing(self, engine: Engine, namespaces: Iterable[str]) -> AbstractContextManager[object]:
         """Keep other processes from writing to the vector index of `namespaces` until the block ends."""

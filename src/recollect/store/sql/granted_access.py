@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
@@ -18,9 +18,11 @@ from sqlalchemy import Connection, Row, Select, bindparam, false, null, select, 
 
 from recollect.domain.accounts import Token, User
 from recollect.domain.enums import Role
+from recollect.domain.limits import ASKED, Holder, HolderKind, Limits
 from recollect.store.sql import store_metadata
 from recollect.store.sql.account_rows import role_of, token_of
 from recollect.store.sql.database import Database
+from recollect.store.sql.limits import STAMP, limits_set, resources_set
 from recollect.store.sql.tables import account, membership, project_membership, team, team_project, token
 from recollect.store.sql.tables import store_metadata as stamps
 
@@ -30,6 +32,7 @@ _KEPT: Final = 10.0  # seconds; then the tables are read again, as somebody may 
 _MOST: Final = 10_000  # tokens
 
 _VERSION: Final = select(stamps.c.value).where(stamps.c.name == _STAMP)
+_LIMITED: Final = select(stamps.c.value).where(stamps.c.name == STAMP)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +40,15 @@ class Access:
     """The rights of whoever holds a token: the token, its user, and the user's roles.
 
     `projects` are the roles by team and project that count in place of those in `teams`, and `private` the projects of
-    these teams that are for those alone who have such a role.
+    these teams that are for those alone who have such a role. `limits` are those on requests that an admin has set for
+    the user, or for their teams.
     """
 
     token: Token
     user: User
     projects: dict[tuple[str, str], Role] = field(default_factory=dict)
     private: frozenset[tuple[str, str]] = frozenset()
+    limits: Mapping[Holder, Limits] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +79,19 @@ class GrantedAccess:
             return None
         if len(self._known) >= _MOST:
             self._known.clear()
-        access = _access_from_rows(rows)
+        access = self._with_limits(_access_from_rows(rows), rows[0].limited)
         if (version := rows[0].version) is not None:
             self._known[hashed] = _Known(access, version, at)
         return access
+
+    def _with_limits(self, access: Access, limited: str | None) -> Access:
+        """Return an access with the limits on requests that an admin has set, which are read where there are any."""
+        if not resources_set({STAMP: limited or ""}) & set(ASKED):
+            return access
+        teams = dict.fromkeys((*access.user.teams, *(team for team, _ in access.projects)))
+        holders = [Holder(HolderKind.USER, access.user.user), *(Holder(HolderKind.TEAM, team) for team in teams)]
+        with self._database.reading() as connection:
+            return replace(access, limits=limits_set(connection, holders))
 
     def used(self, hashed: str, at: datetime) -> None:
         """Note in memory that a token was used, after that was written."""
@@ -118,6 +132,7 @@ def _select_rights() -> Select[Any]:
     return (
         select(token, account.c.name.label("user"), account.c.admin, account.c.disabled_at)
         .add_columns(account.c.created_at.label("joined_at"), _VERSION.scalar_subquery().label("version"))
+        .add_columns(_LIMITED.scalar_subquery().label("limited"))
         .add_columns(rights.c.team, rights.c.project, rights.c.private, rights.c.held)
         .join(account, account.c.id == token.c.account_id)
         .outerjoin(rights, rights.c.account_id == account.c.id)

@@ -16,6 +16,7 @@ from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, mak
 from sqlalchemy.dialects import postgresql
 
 from recollect.errors import InvalidInput
+from recollect.store.sql import limit_schema
 from recollect.store.sql.dialect import ALONE, INDEX, WRITE, Dialect, begun
 from recollect.store.text import postgres_schema
 
@@ -78,10 +79,12 @@ class Postgres(Dialect):
         """CREATE TRIGGER journal_no_truncate BEFORE TRUNCATE ON journal
         FOR EACH STATEMENT EXECUTE FUNCTION journal_append_only()""",
         *postgres_schema.POSTGRES_SCHEMA,
+        *limit_schema.SCHEMA["postgresql"],
     )
 
     insert = staticmethod(postgresql.insert)
     reading: ClassVar[Mapping[str, Any]] = {_SNAPSHOT: True, _AS_BYTES: True}
+    row_lock: ClassVar[str] = "FOR UPDATE"
 
     def engine(self, url: str, connections: int) -> Engine:
         """Return an engine that notices when the server was away, and waits for nothing for ever.
@@ -118,6 +121,14 @@ class Postgres(Dialect):
                 for key in others:
                     connection.execute(_LOCK, {"key": key})
             yield connection
+
+    def lock(self, connection: Connection, name: str) -> None:
+        """Let a transaction that writes also exclude others that lock this name, until it ends.
+
+        It has the locks of its namespaces by then, and takes several names in their order, so that no two wait for each
+        other.
+        """
+        connection.execute(_LOCK, {"key": _lock_of(name)})
 
     @contextmanager
     def indexing(self, engine: Engine, namespaces: Iterable[str]) -> Iterator[None]:

@@ -15,10 +15,11 @@ from sqlalchemy import (
     select,
 )
 
-from recollect.domain.enums import Sensitivity, owned
+from recollect.domain.enums import Sensitivity, owned, strictest
 from recollect.domain.requests import WritableNamespace
 from recollect.domain.results import Memory
 from recollect.domain.search import View
+from recollect.errors import QuotaFull
 from recollect.store.sql import mapping, store_metadata
 from recollect.store.sql.candidate_rows import CandidateRows
 from recollect.store.sql.consolidation import Consolidation
@@ -28,6 +29,7 @@ from recollect.store.sql.embeddings import Embeddings
 from recollect.store.sql.expressions import any_of
 from recollect.store.sql.facts import Facts
 from recollect.store.sql.journal_lines import JournalLines
+from recollect.store.sql.limits import Quotas, resources_set
 from recollect.store.sql.list_queries import Lists
 from recollect.store.sql.moments import Moments
 from recollect.store.sql.namespaces import Namespaces
@@ -64,6 +66,8 @@ class Records:
 
     `model` is what the store must be stamped with for our vectors to be stored; without it that is not looked at.
 
+    `quotas` keep what users and teams hold within their limits.
+
     Each other subject is read by a class of its own.
     """
 
@@ -71,6 +75,7 @@ class Records:
     _clock: Callable[[], datetime]
     _written: Callable[[], None]
     _model: Mapping[str, str] | None = None
+    _quotas: Quotas = field(default_factory=lambda: Quotas({}))
     lists: Lists = field(init=False)
     overview: Overview = field(init=False)
     moments: Moments = field(init=False)
@@ -101,11 +106,14 @@ class Records:
     ) -> Iterator[Writing]:
         """Open one write transaction on `namespace`; nothing of it exists before the block has ended well.
 
-        What is of none of the `levels` of sensitivity does not exist for it.
+        What is of none of the `levels` of sensitivity does not exist for it. Raises `QuotaFull`, which is journalled,
+        where a user or a team would hold more than they may.
         """
-        with self._database.writing(namespace) as connection:
-            writing = self._open_writing(connection, namespace, actor, levels)
-            yield writing
+        with self._journalling_full([namespace], actor, levels), self._database.writing(namespace) as connection:
+            stamps = store_metadata.read(connection)
+            writing = self._open_writing(connection, namespace, actor, stamps, levels)
+            with self._within_quotas(connection, [namespace], stamps):
+                yield writing
         if writing.transaction.changed:
             self._written()
 
@@ -118,9 +126,18 @@ class Records:
         *,
         dry: bool = False,
     ) -> Iterator[dict[str, Writing]]:
-        """Open one write transaction on several namespaces, by their names; a `dry` one leaves nothing behind."""
-        with self._database.writing(*namespaces) as connection, connection.begin_nested() as inner:
-            yield {name: self._open_writing(connection, name, actor, levels) for name in namespaces}
+        """Open one write transaction on several namespaces, by their names; a `dry` one leaves nothing behind.
+
+        Raises `QuotaFull` as `writing` does, also in a dry run, of which the journal says nothing.
+        """
+        with (
+            self._journalling_full([] if dry else namespaces, actor, levels),
+            self._database.writing(*namespaces) as connection,
+            connection.begin_nested() as inner,
+        ):
+            stamps = store_metadata.read(connection)
+            with self._within_quotas(connection, namespaces, stamps):
+                yield {name: self._open_writing(connection, name, actor, stamps, levels) for name in namespaces}
             if dry:
                 inner.rollback()
 
@@ -128,9 +145,30 @@ class Records:
         """Have embeddings, vector index and journal file follow what was imported, soon and in the background."""
         self._written()
 
-    def _open_writing(self, connection: Connection, namespace: str, actor: str, levels: Sequence[str] = ()) -> Writing:
-        """Return the subjects of a write in one open transaction on a namespace."""
-        embeds = store_metadata.embeds(connection, self._model)
+    def _within_quotas(
+        self, connection: Connection, namespaces: Sequence[str], stamps: Mapping[str, str]
+    ) -> AbstractContextManager[None]:
+        """Raise `QuotaFull` at the end of a block in which a user or a team comes to hold more than they may."""
+        resources = resources_set(stamps)
+        return self._quotas.kept(connection, self._database.dialect, namespaces, self._clock(), resources)
+
+    @contextmanager
+    def _journalling_full(
+        self, namespaces: Sequence[WritableNamespace], actor: str, levels: Sequence[str]
+    ) -> Iterator[None]:
+        """Journal that a limit kept the block from writing, after its transaction, at its strictest level."""
+        try:
+            yield
+        except QuotaFull as full:
+            for name in namespaces:
+                self.refuse(name, actor, full.limit, ("limit",), strictest(*levels))
+            raise
+
+    def _open_writing(
+        self, connection: Connection, namespace: str, actor: str, stamps: Mapping[str, str], levels: Sequence[str] = ()
+    ) -> Writing:
+        """Return the subjects of a write in an open transaction on a namespace, in a store with these stamps."""
+        embeds = store_metadata.is_model(stamps, self._model)
         own = [owned(level, actor) for level in levels]
         dialect, now = self._database.dialect, self._clock()
         return Writing(Transaction(connection, dialect, namespace, actor, own, now, embeds))
@@ -147,9 +185,9 @@ class Records:
         kinds: Sequence[str],
         level: str = Sensitivity.PUBLIC,
     ) -> None:
-        """Journal that the gate refused a write of this level: the field and the kinds, never a value."""
+        """Journal that a write of this level was refused: the field or limit and the kinds, never a value."""
         with self._database.writing(namespace) as connection:
-            self._open_writing(connection, namespace, actor).journal.refuse(field, kinds, level)
+            self._open_writing(connection, namespace, actor, {}).journal.refuse(field, kinds, level)
         self._written()
 
     def known_hashes(self, namespace: str, hashes: Iterable[str], levels: Sequence[str] = PUBLIC_ONLY) -> set[str]:

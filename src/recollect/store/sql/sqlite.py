@@ -15,6 +15,7 @@ from sqlalchemy.exc import DatabaseError
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 
+from recollect.store.sql import limit_schema
 from recollect.store.sql.dialect import ALONE, WRITE, Dialect, begun
 from recollect.store.sql.expressions import any_of, folded, json_rows, unindexed, walked
 from recollect.store.text import fts5_schema
@@ -87,7 +88,7 @@ def _plus_nothing(element: walked, compiler: SQLCompiler, **options: Any) -> str
 class Sqlite(Dialect):
     """The `Dialect` of SQLite. One writer at a time writes to the whole file; readers never wait (WAL)."""
 
-    schema = (_LABELS, _OVERVIEW, *_JOURNAL, *fts5_schema.SQLITE_SCHEMA)
+    schema = (_LABELS, _OVERVIEW, *_JOURNAL, *fts5_schema.SQLITE_SCHEMA, *limit_schema.SCHEMA["sqlite"])
     insert = staticmethod(sqlite.insert)
 
     def __init__(self) -> None:

@@ -80,7 +80,12 @@ def model_of(known: Mapping[str, str], prefix: str = "") -> dict[str, str]:
 
 def embeds(connection: Connection, model: Mapping[str, str] | None) -> bool:
     """Say whether the store is still of this model, so that its vectors are of use; None is always taken for that."""
-    return model is None or model_of(read(connection)) in ({}, model)
+    return model is None or is_model(read(connection), model)
+
+
+def is_model(known: Mapping[str, str], model: Mapping[str, str] | None) -> bool:
+    """Say whether the stamps are those of a store of this model, or of a new store; None is always taken for that."""
+    return model is None or model_of(known) in ({}, model)
 
 
 def generation_of(known: Mapping[str, str]) -> str:

@@ -10,7 +10,7 @@ import re
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import JSON, ColumnElement, Index, LargeBinary, Table, Text, func, text
+from sqlalchemy import JSON, BigInteger, ColumnElement, Index, LargeBinary, Table, Text, func, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import declared_attr
 from sqlmodel import Field, SQLModel
@@ -457,6 +457,18 @@ class TokenRow(_Row, table=True):
     revoked_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
 
 
+class UsageLimitRow(_Row, table=True):
+    """A limit that an admin has set for a user or a team, in place of that in the settings; 0 is none.
+
+    `kind` is `user` or `team`, `resource` what is limited.
+    """
+
+    kind: str = Field(primary_key=True, max_length=20)
+    name: str = Field(primary_key=True, sa_type=Text)
+    resource: str = Field(primary_key=True, max_length=20)
+    most: int = Field(sa_type=BigInteger)
+
+
 class StoreMetadataRow(_Row, table=True):
     """A property of the store itself: its embedding model, its index generation."""
 
@@ -478,6 +490,6 @@ request_outcome, store_metadata = _table(RequestOutcomeRow), _table(StoreMetadat
 account, team, membership = _table(AccountRow), _table(TeamRow), _table(MembershipRow)
 identity = _table(IdentityRow)
 team_project, project_membership = _table(TeamProjectRow), _table(ProjectMembershipRow)
-token = _table(TokenRow)
+token, usage_limit = _table(TokenRow), _table(UsageLimitRow)
 source_rule, withdrawal = _table(SourceRuleRow), _table(WithdrawalRow)
 session, observation, consolidation = _table(SessionRow), _table(ObservationRow), _table(ConsolidationRow)

@@ -12,11 +12,20 @@ from recollect.store.sql.database import Database
 
 database: Database = context.config.attributes["database"]
 BY_DIALECT = {
-    "table": ("memory_text", "memory_trigram", "word_trigram", "text_length", "text_size", "posting"),
+    "table": (
+        "memory_text",
+        "memory_trigram",
+        "word_trigram",
+        "text_length",
+        "text_size",
+        "posting",
+        "live_size",
+        "request_rate",
+    ),
     "column": ("text_vector", "text_length"),
     "index": ("ix_memory_namespace_id_happened_at", "ix_label_kind_folded", "ix_memory_everything", "ix_word_text_"),
 }
-"""What the text indexes add to the tables, and indexes on expressions: Alembic cannot compare them."""
+"""What the text indexes and the measures of limits add, and indexes on expressions: Alembic cannot compare them."""
 
 
 def include_object(_: Any, name: str | None, kind: str, *_rest: Any) -> bool:
