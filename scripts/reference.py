@@ -78,7 +78,7 @@ include memories of that [sensitivity](concepts.md#who-sees-it); credentials are
 made from the program by `scripts/reference.py`.
 """
 _SUBJECTS: Final = {
-    "The store": "home memory_db on_secret retention max_memories inbox_days journal_mirror daemon idle_minutes",
+    "The store": "home memory_db on_secret retention max_memories inbox_days journal_mirror backup_folder backup_days daemon idle_minutes",
     "Who asks": "user team project time_zone",
     "Models": "model models_dir rerank embedding_url embedding_key",
     "A team's server, on each client": "url token insecure",

@@ -27,10 +27,12 @@ from recollect.engines.late_interaction import similarity
 from recollect.engines.reconcile import ChatReconcile
 from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable
 from recollect.memory.embed import embed_pending, stamps_of
+from recollect.memory.outlive import RetentionRound
 from recollect.settings import Settings
 from recollect.store import backup as store_backup
 from recollect.store import kept_files, relocation
 from recollect.store.backup import Manifest, Restored
+from recollect.store.erasure import StorePlaces
 from recollect.store.files import check_owner, folder_of, read_only, secure_folder
 from recollect.store.integrity import examine
 from recollect.store.journal_file import TIPS, JournalMirror, JournalTips
@@ -95,7 +97,10 @@ def open_app(
             _check_model(store.records, model)
         catch_up = partial(_catch_up, store.records, embedder, store.stopping, again=bool(settings.embedding_url))
         background = background and not store.read_only
-        executor = BackgroundExecutor([catch_up, lambda: behind["usage"].write(), *store.rounds])
+        retention = RetentionRound(store.records, store.database.claiming)
+        executor = BackgroundExecutor(
+            [catch_up, lambda: behind["usage"].write(), lambda: retention.run(clock()), *store.rounds]
+        )
         behind = _background_parts(executor, store, background=background)
         if wait:
             embedder.warm()
@@ -115,6 +120,7 @@ def open_app(
             **behind,
             checks=partial(store.checks, embedder),
             remaining=partial(kept_files.remaining, settings.database),
+            places=_places_of(settings, store),
             close=undo.pop_all().close,
         )
 
@@ -137,6 +143,20 @@ def _background_parts(executor: BackgroundExecutor, store: _Store, *, background
     at_once: Callable[[Callable[[], None]], None] = _ignore if store.read_only else lambda task: task()
     usage = UsageCounts(store.records.usage, at_once)
     return {"usage": usage, "run_later": at_once, "ask_later": lambda task: at_once(lambda: Context().run(task))}
+
+
+def _places_of(settings: Settings, store: _Store) -> StorePlaces:
+    """Return the places in which something of a person may be."""
+    return StorePlaces(
+        database=store.database,
+        index=store.index,
+        file=store.file if store.database.file else None,
+        folder=settings.folder,
+        mirror=settings.journal_mirror,
+        backups=settings.backup_folder,
+        backup_days=settings.backup_days,
+        clock=store.clock,
+    )
 
 
 def _open_fusion(settings: Settings) -> LearnedFusion:
