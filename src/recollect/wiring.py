@@ -97,10 +97,7 @@ def open_app(
             _check_model(store.records, model)
         catch_up = partial(_catch_up, store.records, embedder, store.stopping, again=bool(settings.embedding_url))
         background = background and not store.read_only
-        retention = RetentionRound(store.records, store.database.claiming)
-        executor = BackgroundExecutor(
-            [catch_up, lambda: behind["usage"].write(), lambda: retention.run(clock()), *store.rounds]
-        )
+        executor = BackgroundExecutor([catch_up, lambda: behind["usage"].write(), *store.rounds])
         behind = _background_parts(executor, store, background=background)
         if wait:
             embedder.warm()
@@ -119,8 +116,7 @@ def open_app(
             clock=clock,
             **behind,
             checks=partial(store.checks, embedder),
-            remaining=partial(kept_files.remaining, settings.database),
-            places=_places_of(settings, store),
+            **_files_of(settings, store),
             close=undo.pop_all().close,
         )
 
@@ -145,9 +141,9 @@ def _background_parts(executor: BackgroundExecutor, store: _Store, *, background
     return {"usage": usage, "run_later": at_once, "ask_later": lambda task: at_once(lambda: Context().run(task))}
 
 
-def _places_of(settings: Settings, store: _Store) -> StorePlaces:
-    """Return the places in which something of a person may be."""
-    return StorePlaces(
+def _files_of(settings: Settings, store: _Store) -> dict[str, Any]:
+    """Return what names the files that still hold what was forgotten, and what looks for an erased person."""
+    places = StorePlaces(
         database=store.database,
         index=store.index,
         file=store.file if store.database.file else None,
@@ -155,8 +151,8 @@ def _places_of(settings: Settings, store: _Store) -> StorePlaces:
         mirror=settings.journal_mirror,
         backups=settings.backup_folder,
         backup_days=settings.backup_days,
-        clock=store.clock,
     )
+    return {"places": places, "remaining": partial(kept_files.remaining, settings.database)}
 
 
 def _open_fusion(settings: Settings) -> LearnedFusion:
@@ -210,7 +206,8 @@ class _Store:
         """Return what follows the database in the background."""
         files = (one.sync for one in self.journal_files)
         tidying = [lambda: kept_files.remove_old(self.file, self.clock())] if self.database.file else []
-        return [self._sync_vectors, *files, *tidying]
+        retention = RetentionRound(self.records, self.database.claiming)
+        return [self._sync_vectors, *files, *tidying, lambda: retention.run(self.clock())]
 
     def _sync_vectors(self) -> float:
         self.vectors.sync()

@@ -33,13 +33,14 @@ database.close()
 print("alembic" in sys.modules)
 """
 
-SECOND = '''"""A revision after the first, which adds a column that is missing and one that is there."""
+NEXT = str(int(HEAD) + 1)
+LATER = f'''"""A revision after the newest, which adds a column that is missing and one that is there."""
 
 from recollect.store.sql.migrations import add_columns
 from recollect.store.sql.tables import memory
 
-revision = "2"
-down_revision = "1"
+revision = "{NEXT}"
+down_revision = "{HEAD}"
 
 
 def upgrade() -> None:
@@ -127,18 +128,34 @@ def test_a_new_store_is_what_the_revisions_make() -> None:
 def test_a_later_revision_is_run(empty: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A store comes to the next revision, which may add a column that is there; its rows stay as they are."""
     migrate(empty)
-    (tmp_path / "second.py").write_text(SECOND, encoding="utf-8")
+    (tmp_path / "later.py").write_text(LATER, encoding="utf-8")
     config = configuration(empty)
     versions = Path(config.get_main_option("script_location") or "") / "versions"
     config.set_main_option("version_locations", f"{versions}{os.pathsep}{tmp_path}")
-    for name, value in {"HEAD": "2", "OLDER": ("1",), "configuration": lambda _: config}.items():
+    for name, value in {"HEAD": NEXT, "OLDER": (*migrations.OLDER, HEAD), "configuration": lambda _: config}.items():
         monkeypatch.setattr(migrations, name, value)
     with empty.writing() as connection:
         connection.execute(text("ALTER TABLE memory DROP COLUMN discovery_tokens"))
         connection.execute(text("INSERT INTO namespace (name) VALUES ('user:ada')"))
     migrate(empty)
-    assert revision(empty) == "2"
+    assert revision(empty) == NEXT
     command.check(config)
+    with empty.reading() as connection:
+        assert connection.execute(text("SELECT name FROM namespace")).scalars().all() == ["user:ada"]
+        assert empty.file is None or schema_faults(connection) == []
+
+
+def test_a_store_of_the_first_revision_gets_the_tables_of_the_second(empty: Database) -> None:
+    """A store from before holds and retention were there has their tables after an opening, and its own rows."""
+    migrate(empty)
+    with empty.writing() as connection:
+        for name in ("departure", "retention_rule", "legal_hold"):
+            connection.execute(text(f"DROP TABLE {name}"))
+        connection.execute(text("INSERT INTO namespace (name) VALUES ('user:ada')"))
+        connection.execute(text("UPDATE alembic_version SET version_num = '1'"))
+    migrate(empty)
+    assert revision(empty) == HEAD
+    command.check(configuration(empty))
     with empty.reading() as connection:
         assert connection.execute(text("SELECT name FROM namespace")).scalars().all() == ["user:ada"]
         assert empty.file is None or schema_faults(connection) == []

@@ -1,6 +1,6 @@
 """The deletion of a user who leaves: their account ends at once, and their memories go where somebody has chosen.
 
-First one transaction ends the account and writes down the choice. Then sessions, personal memories and each namespace
+First a transaction ends the account and writes down the choice. Then sessions, personal memories and each namespace
 follow, in transactions of their own, and at last a look into every place of the store. Whoever is interrupted asks for
 the same again, and it goes on. A receipt is written, and its hash put into the journal, once the look finds nothing.
 """
@@ -41,8 +41,8 @@ _CHOICES: Final = {
     Choice.ERASE: "nothing is kept",
 }
 _NOTES: Final = (
-    "The journal keeps its lines, as each has the hash of the one before: names, ids, fields and times, and no text. "
-    "So does its mirror, and so does whoever was sent either.",
+    "The journal keeps its lines, as each has the hash of the line before: names, ids, fields and times, and no text; "
+    "so does its mirror.",
     "What others wrote about this person is theirs and was not looked for.",
 )
 _POSTGRES: Final = (
@@ -89,7 +89,7 @@ def list_receipts(app: App, request: ListReceipts, principal: Principal) -> Rece
     found = app.records.departures.of(request.user)
     if request.user is not None and not found:
         raise NotFound(f"No user `{request.user}` was deleted.")
-    return Receipts(tuple(_signed(app, one) for one in found))
+    return Receipts(tuple(_signed(app, departure) for departure in found))
 
 
 def _check(writing: AccountWriting, request: DeleteUser) -> None:
@@ -108,7 +108,7 @@ def _check(writing: AccountWriting, request: DeleteUser) -> None:
 
 
 def _check_same(begun: DepartureState, request: DeleteUser) -> None:
-    """Raise `Conflict` where the deletion that has begun is another one."""
+    """Raise `Conflict` where the deletion that has begun is of another kind."""
     if (begun.choice, begun.target) != (request.choice, request.target):
         how = f"--{begun.choice.replace('_', '-')} {begun.target}".rstrip()
         raise Conflict(f"The deletion of {begun.user} has begun with `{how}`, and goes on with that alone.")
@@ -119,13 +119,13 @@ def _counts(app: App, request: DeleteUser) -> dict[str, int]:
     people, personal = app.records.people, f"user:{request.user}"
     written = people.written(request.user)
     handed = people.to_hand_over(request.user, app.clock()) if request.target else 0
-    shared = sum(one.shared for one in written if one.namespace != personal)
+    shared = sum(place.shared for place in written if place.namespace != personal)
     kept = 0 if request.choice is Choice.ERASE else shared
     return {
         "handed_over": handed,
         "kept": kept,
-        "erased": sum(one.shared + one.private for one in written) - handed - kept,
-        "private": sum(one.private for one in written),
+        "erased": sum(place.shared + place.private for place in written) - handed - kept,
+        "private": sum(place.private for place in written),
         "facts": people.facts(request.user),
         "sessions": len(people.sessions(request.user)),
     }
@@ -135,45 +135,45 @@ def _hold_on(app: App, request: DeleteUser) -> Hold | None:
     """Return the hold that keeps something that the deletion would delete; None without any."""
     active = app.records.holds.all()
     user = request.user
-    for one in app.records.people.written(user):
-        held = NamespaceHolds(one.namespace, active)
-        goes = request.choice is Choice.ERASE or one.private or one.namespace == f"user:{user}"
+    for place in app.records.people.written(user):
+        held = NamespaceHolds(place.namespace, active)
+        goes = request.choice is Choice.ERASE or place.private or place.namespace == f"user:{user}"
         if goes and (found := held.keeping(user, own_levels(user)[0])) is not None:
             return found
-    projects = (NamespaceHolds(one, active).keeping(user, "") for one in app.records.people.sessions(user))
-    return next(filter(None, projects), next((one for one in active if one.user == user), None))
+    projects = (NamespaceHolds(project, active).keeping(user, "") for project in app.records.people.sessions(user))
+    return next(filter(None, projects), next((hold for hold in active if hold.user == user), None))
 
 
-def _carry_out(app: App, one: DepartureState, counts: dict[str, int]) -> Departure:
+def _carry_out(app: App, departure: DepartureState, counts: dict[str, int]) -> Departure:
     """Do what is left of a deletion, look whether anything is left of the person, and sign what was found."""
     traces = Traces()
-    namespaces = app.records.people.namespaces(one.user)
-    app.records.departures.drop_sessions(one, traces.add)
-    if one.target:
-        hand_over(app, one)
+    namespaces = app.records.people.namespaces(departure.user)
+    app.records.departures.drop_sessions(departure, traces.add)
+    if departure.target:
+        hand_over(app, departure)
     for namespace in namespaces:
-        erase_in(app, one, namespace, traces)
+        erase_in(app, departure, namespace, traces)
     app.records.request_sync()
     app.vectors.sync()
     app.text.purge_deleted()
     app.vectors.sync()  # the vectors' files are rewritten once the texts' are
-    now = next(each for each in app.records.departures.of(one.user) if each.id == one.id)
+    now = next(each for each in app.records.departures.of(departure.user) if each.id == departure.id)
     receipt = _receipt(app, now, namespaces, traces)
     if receipt.complete:
         return _signed_departure(app, now, receipt, counts)
-    message = f"{one.user} has no account any more, but not all is done: {_left(receipt)} Ask for the same again."
+    message = f"{departure.user} has no account any more, but not all is done: {_left(receipt)} Ask for the same again."
     body = _RECEIPT.dump_python(receipt, mode="json")
     signed = SignedReceipt(message, receipt, sha256_of(body), 0, "", False)
-    return Departure(message, one.user, one.choice, one.target, False, counts, signed)
+    return Departure(message, departure.user, departure.choice, departure.target, False, counts, signed)
 
 
-def _receipt(app: App, one: DepartureState, namespaces: list[str], traces: Traces) -> Receipt:
+def _receipt(app: App, departure: DepartureState, namespaces: list[str], traces: Traces) -> Receipt:
     """Look into every place, and return what was removed and what is left."""
-    erased = app.records.departures.ids(one, ERASE)
-    places = sorted({*namespaces, f"user:{one.user}"})
-    found = app.places.look(one, erased, places, traces)
-    handed = len(app.records.departures.ids(one, HANDED_OVER)) if one.target else 0
-    kept = 0 if one.choice is Choice.ERASE else app.records.people.authored(one.user) - handed
+    erased = app.records.departures.ids(departure, ERASE)
+    places = sorted({*namespaces, f"user:{departure.user}"})
+    found = app.places.look(departure, erased, places, traces)
+    handed = len(app.records.departures.ids(departure, HANDED_OVER)) if departure.target else 0
+    kept = 0 if departure.choice is Choice.ERASE else app.records.people.authored(departure.user) - handed
     notes = [*_NOTES, f"{len(erased)} deleted memories were looked for by their ids, and by {len(traces)} passages."]
     if found.same_words:
         notes.append(f"The same words stand in {found.same_words} rows that others wrote, which are theirs.")
@@ -182,47 +182,51 @@ def _receipt(app: App, one: DepartureState, namespaces: list[str], traces: Trace
     if not found.copies:
         notes.append("No backup was looked into: RECOLLECT_BACKUP_FOLDER names no folder that holds any.")
     return Receipt(
-        user=one.user,
-        choice=one.choice,
-        target=one.target,
-        by=one.actor,
-        begun_at=one.begun_at,
+        user=departure.user,
+        choice=departure.choice,
+        target=departure.target,
+        by=departure.actor,
+        begun_at=departure.begun_at,
         ended_at=app.clock(),
         complete=all(place.left == 0 for place in found.places),
-        memories={"handed_over": handed, "kept": kept, "erased": one.done.get("memory", 0)},
+        memories={"handed_over": handed, "kept": kept, "erased": departure.done.get("memory", 0)},
         places=found.places,
         copies=found.copies,
         notes=tuple(notes),
     )
 
 
-def _signed_departure(app: App, one: DepartureState, receipt: Receipt, counts: dict[str, int]) -> Departure:
+def _signed_departure(app: App, departure: DepartureState, receipt: Receipt, counts: dict[str, int]) -> Departure:
     """Write a receipt, and its hash into the journal; somebody else who was quicker has written it already."""
     body = _RECEIPT.dump_python(receipt, mode="json")
-    with app.accounts.changing(one.actor) as writing:
-        still = writing.departures.unfinished(one.user)
-        if still is not None and still.id == one.id:
-            writing.departures.end(one.id, body, writing.at)
-            writing.journal(ACCOUNTS, SIGNING, user=one.user, departure=one.id, sha256=sha256_of(body))
-    ended = next(each for each in app.records.departures.of(one.user) if each.id == one.id)
+    with app.accounts.changing(departure.actor) as writing:
+        still = writing.departures.unfinished(departure.user)
+        if still is not None and still.id == departure.id:
+            writing.departures.end(departure.id, body, writing.at)
+            writing.journal(ACCOUNTS, SIGNING, user=departure.user, departure=departure.id, sha256=sha256_of(body))
+    ended = next(each for each in app.records.departures.of(departure.user) if each.id == departure.id)
     signed = _signed(app, ended)
-    message = f"{one.user} is deleted. Line {signed.line} of the journal signs the receipt."
-    return Departure(message, one.user, one.choice, one.target, False, counts, replace(signed, message=message))
-
-
-def _signed(app: App, one: DepartureState) -> SignedReceipt:
-    """Return the receipt of a departure with the line of the journal that signs it."""
-    if one.receipt is None:
-        command = f"`recollect user delete {one.user} --{one.choice.replace('_', '-')}`"
-        return SignedReceipt(f"The deletion of {one.user} has not ended: {command} goes on.", None, "", 0, "", False)
-    line = app.records.departures.signature(one)
-    receipt: Any = _RECEIPT.validate_python(one.receipt)
-    message = (
-        f"Line {line.line} of the journal signs the receipt of {one.user}."
-        if line.proven
-        else f"The receipt of {one.user} is not the one that the journal signs: somebody has changed it."
+    message = f"{departure.user} is deleted. Line {signed.line} of the journal signs the receipt."
+    return Departure(
+        message, departure.user, departure.choice, departure.target, False, counts, replace(signed, message=message)
     )
-    return SignedReceipt(message, receipt, sha256_of(one.receipt), line.line, line.hash, line.proven)
+
+
+def _signed(app: App, departure: DepartureState) -> SignedReceipt:
+    """Return the receipt of a departure with the line of the journal that signs it."""
+    if departure.receipt is None:
+        command = f"`recollect user delete {departure.user} --{departure.choice.replace('_', '-')}`"
+        return SignedReceipt(
+            f"The deletion of {departure.user} has not ended: {command} goes on.", None, "", 0, "", False
+        )
+    line = app.records.departures.signature(departure)
+    receipt: Any = _RECEIPT.validate_python(departure.receipt)
+    message = (
+        f"Line {line.line} of the journal signs the receipt of {departure.user}."
+        if line.proven
+        else f"The receipt of {departure.user} is not the departure that the journal signs: somebody has changed it."
+    )
+    return SignedReceipt(message, receipt, sha256_of(departure.receipt), line.line, line.hash, line.proven)
 
 
 def _left(receipt: Receipt) -> str:

@@ -25,36 +25,37 @@ from recollect.store.sql.accounts import ACCOUNTS, AccountWriting
 
 
 def set_hold(app: App, request: SetHold, principal: Principal) -> Done:
-    """Set a legal hold: on a team or its projects as an admin of that team, on a person as one of the deployment."""
+    """Set a legal hold: on a team or its projects as an admin of it, on a person as an admin of the deployment."""
     _require_admin(principal, request.team)
     with app.accounts.changing(principal.user) as writing:
-        if writing.holds.active(request.name) is not None:
-            raise InvalidInput("name", f"Invalid name: There is a hold `{request.name}` already")
+        if writing.holds.active(request.hold) is not None:
+            raise InvalidInput("hold", f"Invalid hold: There is a hold `{request.hold}` already")
         if request.user is not None and writing.user(request.user) is None:
             raise NotFound(f"There is no user `{request.user}`.")
         _require_team(writing, request.team)
-        named = {name: getattr(request, name) for name in ("name", "reason", "user", "team", "project")}
+        named = {name: getattr(request, name) for name in ("reason", "user", "team", "project")}
+        named["name"] = request.hold
         writing.holds.add(Hold(**named, set_by=principal.user, set_at=writing.at))
-        writing.journal(_chain_of(request.team), "set_hold", **{name: one for name, one in named.items() if one})
-    return Done(f"The hold {request.name} keeps all that it covers: nothing of it is deleted for good.")
+        writing.journal(_chain_of(request.team), "set_hold", **{name: value for name, value in named.items() if value})
+    return Done(f"The hold {request.hold} keeps all that it covers: nothing of it is deleted for good.")
 
 
 def list_holds(app: App, request: ListHolds, principal: Principal) -> Holds:
     """List the holds on the teams that you are in, and on yourself; all of them for an admin of the deployment."""
     found = app.records.holds.all(released=request.released)
-    return Holds(tuple(one for one in found if _may_see(principal, one)))
+    return Holds(tuple(hold for hold in found if _may_see(principal, hold)))
 
 
 def release_hold(app: App, request: ReleaseHold, principal: Principal) -> Done:
     """Release a hold, as whoever may set it: what it kept can be deleted again, and nothing is by itself."""
     with app.accounts.changing(principal.user) as writing:
-        hold = writing.holds.active(request.name)
+        hold = writing.holds.active(request.hold)
         if hold is None or not (_may_see(principal, hold) or principal.administers(hold.team or "")):
-            raise NotFound(f"There is no hold `{request.name}`.")
+            raise NotFound(f"There is no hold `{request.hold}`.")
         _require_admin(principal, hold.team)
-        writing.holds.release(request.name, principal.user, writing.at)
-        writing.journal(_chain_of(hold.team), "release_hold", name=request.name)
-    return Done(f"The hold {request.name} is released.")
+        writing.holds.release(request.hold, principal.user, writing.at)
+        writing.journal(_chain_of(hold.team), "release_hold", name=request.hold)
+    return Done(f"The hold {request.hold} is released.")
 
 
 def set_retention(app: App, request: SetRetention, principal: Principal) -> RetentionSet:
@@ -64,7 +65,7 @@ def set_retention(app: App, request: SetRetention, principal: Principal) -> Rete
         _require_team(writing, request.team)
         rule = _rule_of(request, request.days, principal.user, writing)
         before = app.records.retention_rules.of_teams([request.team])
-        rules = [*(one for one in before if _scope_of(one) != _scope_of(rule)), rule]
+        rules = [*(known for known in before if _scope_of(known) != _scope_of(rule)), rule]
         if not request.dry_run:
             writing.retention.put(rule)
             writing.journal(f"team:{rule.team}", "set_retention", **_named(rule), days=rule.days)
@@ -84,7 +85,7 @@ def list_retention(app: App, request: ListRetention, principal: Principal) -> Re
             raise Forbidden(f"You have no role in the team `{request.team}`, or there is none of that name.")
         teams = (request.team,)
     found = app.records.retention_rules.of_teams(teams)
-    return RetentionRules(tuple(one for one in found if _may_see_project(principal, one.team, one.project)))
+    return RetentionRules(tuple(rule for rule in found if _may_see_project(principal, rule.team, rule.project)))
 
 
 def drop_retention(app: App, request: DropRetention, principal: Principal) -> Done:
@@ -127,7 +128,7 @@ def _named(rule: RetentionRule) -> dict[str, str]:
 
 
 def _chain_of(team: str | None) -> str:
-    """Return the chain of the journal for a hold: that of its team, or of accounts for one on a person."""
+    """Return the chain of the journal for a hold: that of its team, or that of accounts for a hold on a person."""
     return ACCOUNTS if team is None else f"team:{team}"
 
 

@@ -21,6 +21,8 @@ from recollect.store.sql.accounts import ACCOUNTS
 from recollect.transfer.recollect_jsonl import NAME, VERSION, line_of
 
 _AT_ONCE: Final = 500
+_Lines = tuple[list[dict[str, Any]], int]
+"""Lines of a page, and where the next page of the same part begins; 0 where that is done."""
 _NEXT: Final = {"account": "session", "session": "memory", "memory": "fact", "fact": "journal", "journal": ""}
 
 
@@ -61,34 +63,30 @@ def _header(user: str, view: View, *, own: bool) -> dict[str, Any]:
     }
 
 
-_Lines = tuple[list[dict[str, Any]], int]
-"""Lines of a page, and where the next page of the same part begins; 0 where that is done."""
-
-
 def _account_lines(app: App, user: str, _view: View, _after: int) -> _Lines:
     """Return the account with its roles, and each token by its name and times."""
-    found = [one for one in app.accounts.users(None) if one.user == user]
-    lines = [{"account": _plain(asdict(one))} for one in found]
+    found = [account for account in app.accounts.users(None) if account.user == user]
+    lines = [{"account": _plain(asdict(account))} for account in found]
     lines += [
         {"identity": {"issuer": issuer, "subject": subject, "created_at": at.isoformat()}}
         for issuer, subject, at in app.accounts.identities(user)
     ]
-    return lines + [{"token": _plain(asdict(one))} for one in app.accounts.tokens(user)], 0
+    return lines + [{"token": _plain(asdict(token))} for token in app.accounts.tokens(user)], 0
 
 
 def _session_lines(app: App, user: str, _view: View, after: int) -> _Lines:
     """Return sessions with what they noted: what was kept, what was dropped, and drafts."""
     found = app.sessions.of_person(user, after, _AT_ONCE // 10)
     lines: list[dict[str, Any]] = []
-    for one in found:
-        named = {name: getattr(one, name) for name in ("session_id", "project", "agent", "started_at", "ended_at")}
+    for session in found:
+        named = {name: getattr(session, name) for name in ("session_id", "project", "agent", "started_at", "ended_at")}
         lines.append({"session": _plain(named)})
-        lines += [{"observation": _plain(each.model_dump())} for each in app.sessions.observations(one)]
+        lines += [{"observation": _plain(each.model_dump())} for each in app.sessions.observations(session)]
     return lines, found[-1].id if len(found) == _AT_ONCE // 10 else 0
 
 
 def _memory_lines(app: App, _user: str, view: View, after: int) -> _Lines:
-    """Return memories in every namespace, each run of one namespace behind a line that names it."""
+    """Return memories in every namespace, those of a namespace behind a line that names it."""
     found = app.export_reader.memories(view, after, _AT_ONCE)
     return list(_behind_places("memory", found)), found[-1].id if len(found) == _AT_ONCE else 0
 
@@ -102,7 +100,7 @@ def _fact_lines(app: App, _user: str, view: View, after: int) -> _Lines:
 def _journal_lines(app: App, user: str, view: View, after: int) -> _Lines:
     """Return the lines of the journal that a person caused, or that name their account."""
     found = app.export_reader.lines_naming(user, view, after, _AT_ONCE)
-    return [line_of("journal", one) for one in found], found[-1].id if len(found) == _AT_ONCE else 0
+    return [line_of("journal", line) for line in found], found[-1].id if len(found) == _AT_ONCE else 0
 
 
 _READ: Final[dict[str, Callable[[App, str, View, int], _Lines]]] = {
@@ -115,13 +113,13 @@ _READ: Final[dict[str, Callable[[App, str, View, int], _Lines]]] = {
 
 
 def _behind_places(kind: str, found: Sequence[Any]) -> Iterator[dict[str, Any]]:
-    """Yield lines, with a line that names the namespace before each run of one."""
+    """Yield lines, with a line that names the namespace before each run of lines of the same."""
     place = ""
-    for one in found:
-        if one.namespace != place:
-            place = one.namespace
+    for noun in found:
+        if noun.namespace != place:
+            place = noun.namespace
             yield {"namespace": {"name": place}}
-        yield line_of(kind, one)
+        yield line_of(kind, noun)
 
 
 def _plain(fields: dict[str, Any]) -> dict[str, Any]:

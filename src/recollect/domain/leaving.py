@@ -19,9 +19,9 @@ from recollect.errors import InvalidInput
 _WHO: Final = "Name of the user"
 _HOLD: Final = "Name of the hold"
 CHOICES: Final = ("hand_to", "to_team", "keep", "erase")
-"""The fields of which a deletion names one: what becomes of the memories."""
+"""The fields of a deletion that say what becomes of the memories; a request sets a single field of them."""
 
-_HoldName = Annotated[fields.CallerName, Field(description=_HOLD)]
+HoldName = Annotated[fields.CallerName, Field(description=_HOLD)]
 
 
 class Choice(StrEnum):
@@ -34,7 +34,7 @@ class Choice(StrEnum):
 
 
 class DeleteUser(Request):
-    """A user who is to be deleted, and what becomes of their memories: exactly one of the four choices is given.
+    """A user who is to be deleted, and what becomes of their memories: a single choice of the four is made.
 
     Personal memories go to a colleague or a team, or are deleted with `keep`, which leaves what they wrote for teams
     and projects. `erase` deletes that too. Private and secret memories, and what sessions noted, are always deleted.
@@ -51,7 +51,7 @@ class DeleteUser(Request):
         super().__init__(**data)
         if sum(bool(getattr(self, name)) for name in CHOICES) != 1:
             named = ", ".join(f"`{name}`" for name in CHOICES)
-            raise InvalidInput("erase", f"Missing choice: Must be exactly one of {named}")
+            raise InvalidInput("erase", f"Invalid choice: Must be a single option of {named}")
         if self.hand_to == self.user:
             raise InvalidInput("hand_to", f"Invalid hand_to: Must be another user than `{self.user}`")
 
@@ -67,7 +67,7 @@ class DeleteUser(Request):
 
 
 class ListReceipts(Request):
-    """Whose receipts are shown: those of one user who was deleted, or all."""
+    """Whose receipts are shown: those of a user who was deleted, or all."""
 
     user: fields.CallerName | None = Field(default=None, description="Only of this user")
 
@@ -82,23 +82,23 @@ class ExportUser(Request):
 
 
 class SetHold(Request):
-    """A new legal hold on all that a user wrote, or on a team with its projects, or on one of these.
+    """A new legal hold on all that a user wrote, or on a team with its projects, or on a single project.
 
     Nothing that it covers is deleted for good until it is released.
     """
 
-    name: _HoldName
+    hold: HoldName
     user: fields.CallerName | None = Field(default=None, description="All that this user wrote")
     team: Team | None = Field(default=None, description="All memories of this team and its projects")
     project: fields.CallerName | None = Field(default=None, description="Of the team, only this project")
-    reason: fields.Line = Field(default="", description="Why, for those who may see the hold")
+    reason: fields.Line = Field(default="", description="Why, for whoever may see the hold")
 
     def __init__(self, **data: Any) -> None:
         super().__init__(**data)
         if self.project is not None and self.team is None:
             raise InvalidInput("team", "Missing team: A hold on a project names its team too")
         if (self.user is None) == (self.team is None):
-            raise InvalidInput("team", "Invalid team: Must be given, or `user` in its place, and not both")
+            raise InvalidInput("team", "Invalid team: Name a team, or a `user` in its place, and not both")
 
 
 class ListHolds(Request):
@@ -110,11 +110,11 @@ class ListHolds(Request):
 class ReleaseHold(Request):
     """A hold that is to end."""
 
-    name: _HoldName
+    hold: HoldName
 
 
 class RetentionScope(Request):
-    """What a rule of retention is about: a team with its projects, or one of these; all kinds, or one."""
+    """What a rule of retention is about: a team with its projects or a single project, all kinds or a single kind."""
 
     team: Team = Field(description="Team with its projects")
     project: fields.CallerName | None = Field(default=None, description="Only this project; its rules win")
@@ -125,13 +125,13 @@ class SetRetention(RetentionScope):
     """The days after which memories are removed for good, in place of the former number."""
 
     days: Annotated[float, Field(ge=0, le=MAX_DAYS, allow_inf_nan=False)] = Field(
-        description="Days after the last change; 0 keeps them for good, such as in one project"
+        description="Days after the last change; 0 keeps them for good, such as in a single project"
     )
     dry_run: bool = Field(default=False, description="Only count what would be removed now; change nothing")
 
 
 class ListRetention(Request):
-    """Whose rules of retention are listed: those of one team, or of all that the caller belongs to."""
+    """Whose rules of retention are listed: those of a team, or of all that the caller belongs to."""
 
     team: Team | None = Field(default=None, description="Only of this team")
 
@@ -157,7 +157,7 @@ class Place(Answer):
 class Copy(Answer):
     """A file that may hold what was erased: a backup, or a database that was put aside.
 
-    `holds` is None where the file cannot be read; `until` is when it goes, None where nobody has said it.
+    `holds` is None where the file cannot be read; `until` is when it goes, None where that is not known.
     """
 
     file: str

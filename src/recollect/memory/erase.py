@@ -32,20 +32,20 @@ _AT_ONCE: Final = 200  # memories of a transaction that nothing else is rebuilt 
 _NOWHERE: Final = "-"
 
 
-def hand_over(app: App, one: DepartureState) -> None:
+def hand_over(app: App, departure: DepartureState) -> None:
     """Move the personal memories of a person to a colleague or a team, a few in each transaction.
 
     What is private or secret, hidden or expired is none of them.
     """
-    scope = Scope.PERSONAL if one.choice is Choice.HAND_TO else Scope.TEAM
-    target = Caller(user=one.target, team=one.target if scope is Scope.TEAM else _NOWHERE, project=_NOWHERE)
-    source = _caller_in(f"user:{one.user}", one.user)
+    scope = Scope.PERSONAL if departure.choice is Choice.HAND_TO else Scope.TEAM
+    target = Caller(user=departure.target, team=departure.target if scope is Scope.TEAM else _NOWHERE, project=_NOWHERE)
+    source = _caller_in(f"user:{departure.user}", departure.user)
     spaces: list[WritableNamespace] = [
-        source.writable(f"user:{one.user}"),
+        source.writable(f"user:{departure.user}"),
         target.writable(target.namespace(scope)),
     ]
     for step in count():
-        with app.records.importing(spaces, one.actor) as writings:
+        with app.records.importing(spaces, departure.actor) as writings:
             transactions = [writings[space].transaction for space in spaces]
             moving = HandingOver(*transactions)
             ids = moving.waiting(_AT_ONCE)
@@ -53,50 +53,50 @@ def hand_over(app: App, one: DepartureState) -> None:
                 moving.move(ids)
             stated = 0 if step else moving.move_facts()
             counts = {"handed_over": len(ids), "facts_handed_over": stated}
-            add_done(transactions[0].connection, one.id, counts)
+            add_done(transactions[0].connection, departure.id, counts)
         if not ids:
             return
 
 
-def erase_in(app: App, one: DepartureState, namespace: str, traces: Traces) -> None:
+def erase_in(app: App, departure: DepartureState, namespace: str, traces: Traces) -> None:
     """Delete what a person has in a namespace, and rebuild without it what was made of it; add its texts to `traces`.
 
     In the namespace of a team or project that is what is theirs alone, and where the choice is to erase, all of it.
     """
-    if namespace == f"user:{one.user}":
-        while _erase_some(app, one, namespace, traces):
+    if namespace == f"user:{departure.user}":
+        while _erase_some(app, departure, namespace, traces):
             pass
     else:
-        with_embeddings(app, lambda made: _erase_shared(app, one, namespace, traces, made))
+        with_embeddings(app, lambda made: _erase_shared(app, departure, namespace, traces, made))
 
 
-def _erase_some(app: App, one: DepartureState, namespace: str, traces: Traces) -> bool:
+def _erase_some(app: App, departure: DepartureState, namespace: str, traces: Traces) -> bool:
     """Delete some of what is in a personal namespace; say whether there was anything."""
-    with _writing(app, one, namespace, (Sensitivity.PUBLIC, *own_levels(one.user))) as writing:
-        ids = writing.person.memories(one.user)[:_AT_ONCE]
+    with _writing(app, departure, namespace, (Sensitivity.PUBLIC, *own_levels(departure.user))) as writing:
+        ids = writing.person.memories(departure.user)[:_AT_ONCE]
         done = _delete_memories(writing, ids, traces)
         if not ids:
-            done += _delete_rest(writing, one, all_of_them=True)
-        add_done(writing.transaction.connection, one.id, done)
+            done += _delete_rest(writing, departure, all_of_them=True)
+        add_done(writing.transaction.connection, departure.id, done)
     return bool(ids)
 
 
-def _erase_shared(app: App, one: DepartureState, namespace: str, traces: Traces, made: Embeddings) -> None:
-    """Delete what a person has in a namespace that others share, in one transaction."""
-    erasing = one.choice is Choice.ERASE
-    levels = (Sensitivity.PUBLIC, *own_levels(one.user)) if erasing else own_levels(one.user)
-    with _writing(app, one, namespace, levels) as writing:
-        traces.add(writing.person.texts(writing.person.memories(one.user)))
-        undo = take_out(app, writing, _caller_in(namespace, one.actor), made, Withdraw(author=one.user))
+def _erase_shared(app: App, departure: DepartureState, namespace: str, traces: Traces, made: Embeddings) -> None:
+    """Delete what a person has in a namespace that others share, in a single transaction."""
+    erasing = departure.choice is Choice.ERASE
+    levels = (Sensitivity.PUBLIC, *own_levels(departure.user)) if erasing else own_levels(departure.user)
+    with _writing(app, departure, namespace, levels) as writing:
+        traces.add(writing.person.texts(writing.person.memories(departure.user)))
+        undo = take_out(app, writing, _caller_in(namespace, departure.actor), made, Withdraw(author=departure.user))
         done = Counter[str]()
         for number in undo["facts"]:
             done["fact"] += writing.facts.delete(number)
-        for number in writing.person.summaries_of_others(one.user) if erasing else ():
+        for number in writing.person.summaries_of_others(departure.user) if erasing else ():
             writing.person.take_over(number)
-        ids = dict.fromkeys((*ids_hidden_by(undo), *writing.person.memories(one.user)))
+        ids = dict.fromkeys((*ids_hidden_by(undo), *writing.person.memories(departure.user)))
         done += _delete_memories(writing, list(ids), traces)
-        done += _delete_rest(writing, one, all_of_them=False)
-        add_done(writing.transaction.connection, one.id, done)
+        done += _delete_rest(writing, departure, all_of_them=False)
+        add_done(writing.transaction.connection, departure.id, done)
 
 
 def _delete_memories(writing: Writing, ids: list[int], traces: Traces) -> Counter[str]:
@@ -110,20 +110,20 @@ def _delete_memories(writing: Writing, ids: list[int], traces: Traces) -> Counte
     return counts
 
 
-def _delete_rest(writing: Writing, one: DepartureState, *, all_of_them: bool) -> Counter[str]:
+def _delete_rest(writing: Writing, departure: DepartureState, *, all_of_them: bool) -> Counter[str]:
     """Delete a person's facts, decisions and levels in a namespace; count the rows of each table."""
-    counts = Counter(fact=writing.person.drop_facts(one.user))
-    if all_of_them or one.choice is Choice.ERASE:
-        counts += writing.person.drop_decisions(one.user, all_of_them=all_of_them)
-    counts["held"] = writing.person.drop_levels(one.user)
+    counts = Counter(fact=writing.person.drop_facts(departure.user))
+    if all_of_them or departure.choice is Choice.ERASE:
+        counts += writing.person.drop_decisions(departure.user, all_of_them=all_of_them)
+    counts["held"] = writing.person.drop_levels(departure.user)
     return counts
 
 
 @contextmanager
-def _writing(app: App, one: DepartureState, namespace: str, levels: tuple[str, ...]) -> Iterator[Writing]:
+def _writing(app: App, departure: DepartureState, namespace: str, levels: tuple[str, ...]) -> Iterator[Writing]:
     """Open a transaction of whoever deletes the person on what is theirs in a namespace."""
-    space = _caller_in(namespace, one.user).writable(namespace)
-    with app.records.importing([space], one.actor, levels, owner=one.user) as writings:
+    space = _caller_in(namespace, departure.user).writable(namespace)
+    with app.records.importing([space], departure.actor, levels, owner=departure.user) as writings:
         yield writings[space]
 
 

@@ -18,11 +18,11 @@ ACTOR: Final = "retention"
 """The actor of the lines of the journal about what a rule removed."""
 _ACTION: Final = "expire"
 _EVERY: Final = 3_600.0  # seconds
-_AT_ONCE: Final = 200  # memories of one transaction
+_AT_ONCE: Final = 200  # memories of rule transaction
 
 
 class RetentionRound:
-    """Applies every rule of retention once an hour, by one process at a time, where there are any rules."""
+    """Applies every rule of retention once an hour, in a single process at a time, where there are any rules."""
 
     def __init__(self, records: Records, claiming: Callable[..., AbstractContextManager[set[str]]]) -> None:
         self._records = records
@@ -50,7 +50,7 @@ def remove_outlived(
 
     What is private to somebody is theirs, and stays; so does what a legal hold keeps.
     """
-    teams = dict.fromkeys(one.team for one in rules)
+    teams = dict.fromkeys(rule.team for rule in rules)
     names = [name for team in teams for name in records.retention_rules.namespaces(team)]
     return sum(_remove_in(records, name, now, rules, actor, dry=dry) for name in names)
 
@@ -58,7 +58,7 @@ def remove_outlived(
 def _remove_in(
     records: Records, name: str, now: datetime, rules: Sequence[RetentionRule], actor: str, *, dry: bool
 ) -> int:
-    """Delete what is kept no longer in one namespace, a few in each transaction; return how many."""
+    """Delete what is kept no longer in a namespace, a few in each transaction; return how many."""
     scope, _, place = name.partition(":")
     team, _, project = place.partition("/") if scope == "project" else (place, "", "")
     space = Caller(user=actor, team=team, project=project or "-").writable(name)
@@ -69,6 +69,6 @@ def _remove_in(
             ids = writing.retention.outlived(conditions)
             if dry:
                 return len(ids)
-            gone += sum(writing.memories.delete(one, _ACTION) for one in ids[:_AT_ONCE])
+            gone += sum(writing.memories.delete(number, _ACTION) for number in ids[:_AT_ONCE])
         if len(ids) <= _AT_ONCE:
             return gone

@@ -1,14 +1,14 @@
 """Look for a person who was deleted in every place of a store: its tables, its indexes, its files, and copies of it.
 
-What is deleted is one thing, what is left another: a receipt says only what this look has found. Ids and names are
-looked for in every table, passages of the deleted texts wherever a text can stand.
+A receipt says only what this look has found. Ids and names are looked for in every table, passages of the deleted texts
+wherever a text can stand.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -67,7 +67,7 @@ _TEXT_INDEX: Final = {
     True: ("memory_text_docsize WHERE id", "memory_trigram_docsize WHERE id", "text_length WHERE memory_id"),
     False: ("posting WHERE memory_id",),
 }
-_SIZES: Final = text("SELECT count(*) FROM text_size WHERE sensitivity IN (:one, :two)")
+_SIZES: Final = text("SELECT count(*) FROM text_size WHERE sensitivity IN (:departure, :two)")
 _PAGE: Final = 1_000
 _BLOCK: Final = 1 << 20  # characters of a file
 _OVERLAP: Final = 400
@@ -86,9 +86,9 @@ class Found:
 
 @dataclass(frozen=True)
 class StorePlaces:
-    """The places of one store: `file` and `folder` of a local one, the journal's mirror, and the folder of backups.
+    """The places of a store: `file` and `folder` of a local store, the journal's mirror, and the folder of backups.
 
-    `backup_days` is how long a backup is kept, 0 where nobody has said it.
+    `backup_days` is how long a backup is kept, 0 where that is not known.
     """
 
     database: Database
@@ -98,44 +98,45 @@ class StorePlaces:
     mirror: Path | None
     backups: Path | None
     backup_days: float
-    clock: Callable[[], datetime]
 
-    def look(self, one: DepartureState, ids: Sequence[int], namespaces: Sequence[str], traces: Traces) -> Found:
+    def look(self, departure: DepartureState, ids: Sequence[int], namespaces: Sequence[str], traces: Traces) -> Found:
         """Look for a person, for the memories of these ids, and for traces of their texts, in every place."""
         with self.database.reading() as connection:
             known = _others_words(connection, traces)
             rest = traces.without(known.words)
-            places = [_look_at_table(connection, table, one, ids, rest) for table in tables.metadata.sorted_tables]
-            places.append(self._look_at_text_index(connection, one, ids))
-        places.append(self._look_at_vectors(one, ids, namespaces))
+            places = [
+                _look_at_table(connection, table, departure, ids, rest) for table in tables.metadata.sorted_tables
+            ]
+            places.append(self._look_at_text_index(connection, departure, ids))
+        places.append(self._look_at_vectors(departure, ids, namespaces))
         places += self._look_at_files(rest)
-        return Found(tuple(places), tuple(self._copies(one, ids)), known.rows)
+        return Found(tuple(places), tuple(self._copies(departure, ids)), known.rows)
 
-    def _look_at_text_index(self, connection: Connection, one: DepartureState, ids: Sequence[int]) -> Place:
+    def _look_at_text_index(self, connection: Connection, departure: DepartureState, ids: Sequence[int]) -> Place:
         """Count what the text index holds of these memories, and the sums of the person's own levels."""
         left = 0
         for batch in in_batches(ids):
             numbers = ", ".join(map(str, batch))
             for where in _TEXT_INDEX[self.database.file is not None]:
                 left += connection.execute(text(f"SELECT count(*) FROM {where} IN ({numbers})")).scalar_one()  # noqa: S608 - our own ids
-        private, secret = own_levels(one.user)
-        left += connection.execute(_SIZES, {"one": private, "two": secret}).scalar_one()
+        private, secret = own_levels(departure.user)
+        left += connection.execute(_SIZES, {"departure": private, "two": secret}).scalar_one()
         due = connection.execute(select(func.count()).where(store_metadata.c.name == DELETED_TEXT)).scalar_one()
         note = "Its files are not rewritten yet, as a reader needs them." if due else ""
-        return Place("text index", one.done.get("memory_words", 0), left + due, note)
+        return Place("text index", departure.done.get("memory_words", 0), left + due, note)
 
-    def _look_at_vectors(self, one: DepartureState, ids: Sequence[int], namespaces: Sequence[str]) -> Place:
+    def _look_at_vectors(self, departure: DepartureState, ids: Sequence[int], namespaces: Sequence[str]) -> Place:
         """Count the ids in the collections of the vector index; None where it does not answer."""
         gone, left = set(ids), 0
         try:
             self.index.open()
             for name in namespaces:
                 held_ids = self.index.ids(name)
-                personal = name == f"user:{one.user}"
+                personal = name == f"user:{departure.user}"
                 left += sum(personal or int(chunk.partition(".")[0]) in gone for chunk in held_ids)
         except IndexBroken:
-            return Place("vector index", one.done.get("vector", 0), None, "It did not answer.")
-        return Place("vector index", one.done.get("vector", 0), left)
+            return Place("vector index", departure.done.get("vector", 0), None, "It did not answer.")
+        return Place("vector index", departure.done.get("vector", 0), left)
 
     def _look_at_files(self, traces: Traces) -> Iterator[Place]:
         """Look for passages in the logs, and in the mirror of the journal."""
@@ -144,16 +145,16 @@ class StorePlaces:
         if self.mirror is not None and self.mirror.is_file():
             yield _look_into_files("journal mirror", [self.mirror], traces)
 
-    def _copies(self, one: DepartureState, ids: Sequence[int]) -> Iterator[Copy]:
+    def _copies(self, departure: DepartureState, ids: Sequence[int]) -> Iterator[Copy]:
         """Look into the databases that were put aside, and into the backups in their folder."""
         for path, since in kept_aside(self.file).items() if self.file is not None else ():
-            yield Copy(str(path), since, _holds(path, one.user, ids), since + timedelta(days=KEPT_DAYS))
+            yield Copy(str(path), since, _holds(path, departure.user, ids), since + timedelta(days=KEPT_DAYS))
         if self.backups is None or not self.backups.is_dir():
             return
-        for path in sorted(one for one in self.backups.rglob("*") if one.is_file()):
+        for path in sorted(path for path in self.backups.rglob("*") if path.is_file()):
             made_at = datetime.fromtimestamp(path.stat().st_mtime, UTC)
             until = made_at + timedelta(days=self.backup_days) if self.backup_days else None
-            yield Copy(str(path), made_at, _backup_holds(path, one.user, ids), until)
+            yield Copy(str(path), made_at, _backup_holds(path, departure.user, ids), until)
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,12 +185,12 @@ def _others_words(connection: Connection, traces: Traces) -> _OthersWords:
 
 
 def _look_at_table(
-    connection: Connection, table: Table, one: DepartureState, ids: Sequence[int], traces: Traces
+    connection: Connection, table: Table, departure: DepartureState, ids: Sequence[int], traces: Traces
 ) -> Place:
-    """Count the rows of a table that are of the person, or of one of these memories, or hold a trace of a text."""
+    """Count the rows of a table that are of the person or of these memories, or hold a trace of a text."""
     left = sum(
         connection.execute(select(func.count()).select_from(table).where(condition)).scalar_one()
-        for condition in conditions_of(table, one)
+        for condition in conditions_of(table, departure)
     )
     column = table.c.id if table is memory else table.c.get("memory_id")
     if table in (*OF_MEMORY, memory) and column is not None:
@@ -201,15 +202,15 @@ def _look_at_table(
     for query in _texts_of(table) if len(traces) else ():
         rows = connection.execute(query.execution_options(yield_per=_PAGE))
         left += sum(bool(traces.found_in(list(row))) for row in rows)
-    return Place(table.name, one.done.get(table.name, 0), left, KEPT.get(table.name, ""))
+    return Place(table.name, departure.done.get(table.name, 0), left, KEPT.get(table.name, ""))
 
 
-def conditions_of(table: Table, one: DepartureState) -> Sequence[ColumnElement[bool]]:
+def conditions_of(table: Table, departure: DepartureState) -> Sequence[ColumnElement[bool]]:
     """Return the conditions that select what a table still has of a person; none where it never has anything of them.
 
     What they wrote for others counts where the choice was to erase it.
     """
-    user, erased = one.user, one.choice is Choice.ERASE
+    user, erased = departure.user, departure.choice is Choice.ERASE
     personal = select(namespace.c.id).where(namespace.c.name == f"user:{user}").scalar_subquery()
     levels = own_levels(user)
     counted = [f"{beginning}{level}" for beginning in ("", UNASKED) for level in levels]
@@ -276,7 +277,7 @@ def _file_holds(path: Path, traces: Traces) -> bool:
 
 
 def _holds(path: Path, user: str, ids: Sequence[int]) -> bool | None:
-    """Say whether a database of ours holds what a person wrote, or one of these memories; None if it cannot be read."""
+    """Say whether a database of ours holds something of a person, or these memories; None if it cannot be read."""
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as database:
             private, secret = own_levels(user)

@@ -1,4 +1,4 @@
-"""Traces of texts: whether another text holds a passage of one of them, whatever stands between its letters."""
+"""Traces of texts: whether another text holds a passage of theirs, whatever stands between its letters."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ def texts_in(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
-        for one in value.values():
-            yield from texts_in(one)
+        for part in value.values():
+            yield from texts_in(part)
     elif isinstance(value, list | tuple):
-        for one in value:
-            yield from texts_in(one)
+        for part in value:
+            yield from texts_in(part)
 
 
 def _squeezed_lines(text: str) -> Iterator[str]:

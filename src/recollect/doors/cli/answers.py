@@ -18,6 +18,7 @@ from recollect.domain.enums import Certainty, Layer
 from recollect.domain.lifecycle import Decision, SessionList, SessionSummary, ShownObservation, ShownSession
 from recollect.domain.origin import Authority
 from recollect.domain.review import Rescanned
+from recollect.doors.cli.receipts import ANSWERS, print_leaving
 from recollect.doors.cli.render import err, out, page_line, print_fields, print_line, print_rows, sanitized
 from recollect.doors.cli.terminal import stdout
 from recollect.prompt.neutral import neutral_json
@@ -72,7 +73,7 @@ def print_answer(result: Any, offset: int = 0, *, why: bool = False) -> None:
             _print_sessions(result, offset)
         case lifecycle.ShownSession():
             _print_session(result, offset)
-        case Users() | Teams() | Projects() | Tokens() | AuditPage():
+        case _ if type(result) in _ADMINISTERED:
             _ADMINISTERED[type(result)](result)
         case accounts.IssuedToken():
             err.print(sanitized(result.message), markup=False, highlight=False, soft_wrap=True)
@@ -470,4 +471,5 @@ _ADMINISTERED: Final[dict[type, Callable[[Any], None]]] = {
     Projects: _print_projects,
     Tokens: _print_tokens,
     AuditPage: _print_audit,
+    **dict.fromkeys(ANSWERS, print_leaving),
 }

@@ -26,7 +26,7 @@ GROUPS: Final = {
     ),
     "In and out": "import export extract",
     "For programs": "mcp serve hook",
-    "Teams": "login logout user team token audit",
+    "Teams": "login logout me user team token hold retention audit",
 }
 """The commands in the order of the help."""
 
@@ -45,7 +45,7 @@ PARTS: Final = {
     "setup": "hook init install uninstall",
     "store": "migrate-store reindex",
     "tags": "tag tags",
-    "team": "audit project team token user",
+    "team": "audit hold me project retention team token user",
     "transfer": "export extract import",
 }
 """The commands of each further module of this folder, which is imported once one of them is wanted."""

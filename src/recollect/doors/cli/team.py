@@ -9,12 +9,13 @@ import typer
 from recollect.domain.verbs import ADMIN_BY_NAME
 from recollect.doors.cli import exit_codes
 from recollect.doors.cli.answers import print_answer
+from recollect.doors.cli.leaving import delete_user, export_user, holds, me, retention
 from recollect.doors.cli.opening import administering
 from recollect.doors.cli.options import Fields, from_fields
 from recollect.doors.cli.project import projects
 from recollect.doors.serializers import public_json
 
-users = typer.Typer(no_args_is_help=True, help="Add, invite, list and disable the users of a deployment.")
+users = typer.Typer(no_args_is_help=True, help="Add, invite, list, disable and delete the users of a deployment.")
 teams = typer.Typer(no_args_is_help=True, help="Add teams, and give users roles in them.")
 tokens = typer.Typer(no_args_is_help=True, help="Make, accept, list and revoke tokens.")
 cli = typer.Typer()
@@ -53,18 +54,35 @@ _COMMANDS: Final = (
     (tokens, "accept", "accept_invitation", "Exchange an invitation, given as RECOLLECT_TOKEN, for your first token."),
     (tokens, "list", "list_tokens", "List tokens, without their secret part."),
     (tokens, "revoke", "revoke_token", "Revoke a token, from the next request on."),
+    (
+        users,
+        "receipt",
+        "list_receipts",
+        "Show the receipts of users who were deleted, as the journal signs them.",
+    ),
+    (holds, "set", "set_hold", "Set a legal hold on all that a user wrote, or on a team or a project of it."),
+    (holds, "list", "list_holds", "List the legal holds that you may see."),
+    (holds, "release", "release_hold", "Release a legal hold: what it kept can be deleted again."),
+    (retention, "list", "list_retention", "List after how many days a team's memories are removed."),
+    (retention, "drop", "drop_retention", "Remove a rule of retention."),
     (cli, "audit", "audit", "Show who did what in the teams that you administer."),
 )
 
-for _name, _group in (("project", projects), ("user", users), ("team", teams), ("token", tokens)):
+_GROUPS: Final = {
+    **{"project": projects, "user": users, "team": teams, "token": tokens},
+    **{"me": me, "hold": holds, "retention": retention},
+}
+for _name, _group in _GROUPS.items():
     cli.add_typer(_group, name=_name)
+users.command("delete")(delete_user)
+users.command("export")(export_user)
 
 
 def _register_operation(group: typer.Typer, name: str, operation: str, about: str) -> None:
     """Add a command that runs an operation of administration with its fields as options."""
 
     @group.command(name, help=about)
-    @from_fields(ADMIN_BY_NAME[operation].request, "user" if operation == "list_tokens" else "")
+    @from_fields(ADMIN_BY_NAME[operation].request, "user" if operation in ("list_tokens", "list_receipts") else "")
     def run(ctx: typer.Context, fields: Fields, as_json: bool = False) -> None:
         kind = ADMIN_BY_NAME[operation]
         kind.request(**fields)  # report invalid input before anything is opened

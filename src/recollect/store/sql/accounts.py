@@ -76,7 +76,7 @@ class Accounts:
 
     @contextmanager
     def looking(self) -> Iterator[AccountWriting]:
-        """Open one transaction that only looks; what is written in it is undone."""
+        """Open a transaction that only looks; what is written in it is undone."""
         with self._database.reading() as connection:
             yield AccountWriting(connection, "", self._clock())
 
@@ -221,7 +221,8 @@ class AccountWriting:
         mine = self._account_id(name)
         tables = (token, identity, membership, project_membership)
         gone = {
-            one.name: self._connection.execute(delete(one).where(one.c.account_id == mine)).rowcount for one in tables
+            table.name: self._connection.execute(delete(table).where(table.c.account_id == mine)).rowcount
+            for table in tables
         }
         self._connection.execute(delete(account).where(account.c.id == mine))
         self._journal_change(ACCOUNTS, "delete_user", user=name)

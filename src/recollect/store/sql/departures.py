@@ -51,7 +51,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Departures:
-    """Reads the departures of one database."""
+    """Reads the departures of a database."""
 
     _database: Database
 
@@ -63,34 +63,34 @@ class Departures:
 
     def unfinished(self, user: str) -> DepartureState | None:
         """Return the departure of a user that has no receipt yet, None without any."""
-        return next((one for one in self.of(user) if one.receipt is None), None)
+        return next((state for state in self.of(user) if state.receipt is None), None)
 
-    def signature(self, one: DepartureState) -> Signature:
+    def signature(self, state: DepartureState) -> Signature:
         """Return the line of the journal that signs the receipt of a departure, and compare both."""
-        lines = select(journal).where(journal.c.action == SIGNING, journal.c.id > one.line).order_by(journal.c.id)
+        lines = select(journal).where(journal.c.action == SIGNING, journal.c.id > state.line).order_by(journal.c.id)
         for row in self._database.rows(lines):
-            if row.changes.get("departure") == one.id:
-                same = row.changes.get("sha256") == sha256_of(one.receipt or {})
+            if row.changes.get("departure") == state.id:
+                same = row.changes.get("sha256") == sha256_of(state.receipt or {})
                 return Signature(row.id, row.hash, same and row.hash == hash_of(row))
         return Signature(0, "", False)
 
-    def drop_sessions(self, one: DepartureState, seen: Callable[[object], None]) -> None:
-        """Delete the sessions of the person who leaves; their texts are first given to `seen`."""
+    def drop_sessions(self, state: DepartureState, seen: Callable[[object], None]) -> None:
+        """Delete the sessions of the person who leaves; `seen` first gets their texts."""
         with self._database.exclusive() as connection:
-            add_done(connection, one.id, drop_sessions(connection, one.user, seen))
-            if one.choice is Choice.ERASE:
-                forget_members(connection, one.user)
+            add_done(connection, state.id, drop_sessions(connection, state.user, seen))
+            if state.choice is Choice.ERASE:
+                forget_members(connection, state.user)
 
-    def ids(self, one: DepartureState, action: str) -> list[int]:
+    def ids(self, state: DepartureState, action: str) -> list[int]:
         """Return the ids of the memories about which the journal has lines of this action since the departure began."""
-        lines = select(journal.c.memory_id).where(journal.c.action == action, journal.c.id > one.line)
+        lines = select(journal.c.memory_id).where(journal.c.action == action, journal.c.id > state.line)
         rows = self._database.rows(lines.where(journal.c.memory_id.is_not(None)).distinct())
         return sorted(row.memory_id for row in rows)
 
 
 @dataclass(frozen=True, slots=True)
 class DepartureWriting:
-    """Writes departures in one open transaction."""
+    """Writes departures in an open transaction."""
 
     _connection: Connection
 

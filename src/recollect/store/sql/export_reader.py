@@ -119,7 +119,7 @@ class ExportReader:
 
 
 def _may_leave(view: View) -> ColumnElement[bool]:
-    """Select rows of a level that may leave which have not expired; of an author where the view names one."""
+    """Select rows of a level that may leave which have not expired; of an author where the view names any."""
     theirs = true() if view.author is None else of_person(view.author)
     return of_levels(memory.c.sensitivity, view.sensitivities) & unexpired(view.now) & theirs
 

@@ -37,7 +37,7 @@ def never_granted(connection: Connection) -> list[str]:
 
 
 def _is_of(key: tuple[Any, ...], value: object, user: str) -> bool:
-    """Say whether a right is one of a user."""
+    """Say whether a right is that of a user."""
     if key[0] == "identity":
         return value == user
     place = {"user": 1, "token": 2, "role": 3}.get(key[0])

@@ -16,12 +16,12 @@ from recollect.store.sql.visibility import alive, shown, unexpired
 
 _PUBLIC = str(Sensitivity.PUBLIC)
 ACTION = "hand_over"
-"""The action of the lines of the journal about what changed its namespace; one stands in each chain."""
+"""The action of the lines of the journal about what changed its namespace, in each of both chains."""
 
 
 @dataclass(frozen=True, slots=True)
 class HandingOver:
-    """Moves public memories from the namespace of one open transaction to that of another, over one connection."""
+    """Moves public memories from the namespace of an open transaction to that of another on the same connection."""
 
     _source: Transaction
     _target: Transaction
@@ -52,7 +52,7 @@ class HandingOver:
         source.execute(update(fact).where(stated).values(namespace_id=target.namespace_id))
         self._journal([(row.id, {}) for row in rows])
         facts = source.execute(select(fact.c.id, fact.c.memory_id).where(stated).order_by(fact.c.id)).all()
-        self._journal([(one.memory_id, {"fact": one.id}) for one in facts])
+        self._journal([(row.memory_id, {"fact": row.id}) for row in facts])
         source.dialect.mark_deleted_text(source.connection)
         source.changed = target.changed = True
 
@@ -62,7 +62,7 @@ class HandingOver:
         here = (fact.c.namespace_id == source.known_id) & fact.c.memory_id.is_(None) & (fact.c.sensitivity == _PUBLIC)
         ids = list(source.execute(select(fact.c.id).where(here).order_by(fact.c.id)).scalars())
         source.execute(update(fact).where(here).values(namespace_id=target.namespace_id))
-        self._journal([(None, {"fact": one}) for one in ids])
+        self._journal([(None, {"fact": number}) for number in ids])
         return len(ids)
 
     def _drop_private_facts(self, ids: Collection[int]) -> None:
@@ -83,7 +83,7 @@ class HandingOver:
             target.execute(update(memory).where(memory.c.id == keys[key]).values(key=None))
 
     def _move_words(self, ids: Collection[int]) -> None:
-        """Take the words of memories out of one vocabulary and put them into the other."""
+        """Take the words of memories out of the vocabulary that they leave, and put them into the other."""
         source, target = self._source, self._target
         rows = list(select_in(source.connection, select(memory_words), memory_words.c.memory_id, ids))
         words = {row.memory_id: frozenset(row.words.split()) for row in rows}
@@ -113,7 +113,7 @@ class HandingOver:
             words = set(source.execute(select(speaker.c.word).where(here)).scalars())
             there = (speaker.c.namespace_id == target.namespace_id) & (speaker.c.name == name)
             words -= set(target.execute(select(speaker.c.word).where(there)).scalars())
-            rows = [{"namespace_id": target.namespace_id, "word": one, "name": name} for one in sorted(words)]
+            rows = [{"namespace_id": target.namespace_id, "word": word, "name": name} for word in sorted(words)]
             if rows:
                 target.execute(insert(speaker), rows)
             child_tables.prune_speaker(source.connection, source.namespace_id, name)

@@ -32,7 +32,7 @@ def active_holds(connection: Connection) -> list[Hold]:
 
 @dataclass(frozen=True, slots=True)
 class HoldRows:
-    """Reads the holds of one database."""
+    """Reads the holds of a database."""
 
     _database: Database
 
@@ -44,13 +44,13 @@ class HoldRows:
 
 @dataclass(frozen=True, slots=True)
 class HoldWriting:
-    """Writes holds in one open transaction that excludes every other writer."""
+    """Writes holds in an open transaction that excludes every other writer."""
 
     _connection: Connection
 
     def active(self, name: str) -> Hold | None:
         """Return the active hold of this name, None without any."""
-        return next((one for one in active_holds(self._connection) if one.name == name), None)
+        return next((hold for hold in active_holds(self._connection) if hold.name == name), None)
 
     def add(self, hold: Hold) -> None:
         """Write a new hold."""
@@ -65,7 +65,7 @@ class HoldWriting:
 
 @dataclass(frozen=True)
 class NamespaceHolds:
-    """The active holds as they concern one namespace."""
+    """The active holds as they concern a namespace."""
 
     namespace: str
     active: Sequence[Hold]
@@ -73,12 +73,12 @@ class NamespaceHolds:
     @cached_property
     def whole(self) -> Hold | None:
         """Return the first hold that covers all of the namespace, None without any."""
-        return next((one for one in self.active if _covers(one, self.namespace)), None)
+        return next((hold for hold in self.active if _covers(hold, self.namespace)), None)
 
     @cached_property
     def people(self) -> Mapping[str, Hold]:
         """Return the holds on people, by the user whom each is about."""
-        return {one.user: one for one in reversed(self.active) if one.user is not None}
+        return {hold.user: hold for hold in reversed(self.active) if hold.user is not None}
 
     def keeping(self, author: str, level: str) -> Hold | None:
         """Return the hold that keeps what this user wrote at this level, as it is stored; None without any."""
@@ -89,27 +89,27 @@ class NamespaceHolds:
         if self.whole is not None:
             return not_(true())
         held = [memory.c.author.in_(list(self.people))] if self.people else []
-        held += [level_of(memory).in_([one for user in self.people for one in own_levels(user)])] if held else []
+        held += [level_of(memory).in_([level for user in self.people for level in own_levels(user)])] if held else []
         return not_(or_(*held)) if held else true()
 
 
 def sessions_without_hold(active: Sequence[Hold]) -> ColumnElement[bool]:
-    """Select the sessions that no hold keeps: neither one on their user, nor one on their project."""
+    """Select the sessions that no hold keeps: neither a hold on their user nor a hold on their project."""
     held: list[ColumnElement[bool]] = []
-    for one in active:
-        if one.user is not None:
-            held.append(session.c.owner == f"user:{one.user}")
-        elif one.project is not None:
-            held.append(session.c.project == f"project:{one.team}/{one.project}")
+    for hold in active:
+        if hold.user is not None:
+            held.append(session.c.owner == f"user:{hold.user}")
+        elif hold.project is not None:
+            held.append(session.c.project == f"project:{hold.team}/{hold.project}")
         else:
-            held.append(session.c.project.startswith(f"project:{one.team}/", autoescape=True))
+            held.append(session.c.project.startswith(f"project:{hold.team}/", autoescape=True))
     return and_(*map(not_, held)) if held else true()
 
 
-def _covers(one: Hold, namespace: str) -> bool:
+def _covers(hold: Hold, namespace: str) -> bool:
     """Say whether a hold covers all of a namespace."""
-    if one.user is not None:
-        return namespace == f"user:{one.user}"
-    if one.project is not None:
-        return namespace == f"project:{one.team}/{one.project}"
-    return namespace == f"team:{one.team}" or namespace.startswith(f"project:{one.team}/")
+    if hold.user is not None:
+        return namespace == f"user:{hold.user}"
+    if hold.project is not None:
+        return namespace == f"project:{hold.team}/{hold.project}"
+    return namespace == f"team:{hold.team}" or namespace.startswith(f"project:{hold.team}/")

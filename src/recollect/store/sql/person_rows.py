@@ -30,9 +30,9 @@ from recollect.store.sql.transaction import Transaction
 from recollect.store.sql.visibility import alive
 
 OF_MEMORY: Final = tuple(
-    one
-    for one in tables.metadata.sorted_tables
-    if "memory_id" in one.c and one not in (tables.journal, tables.request_outcome)
+    table
+    for table in tables.metadata.sorted_tables
+    if "memory_id" in table.c and table not in (tables.journal, tables.request_outcome)
 )
 """The tables whose rows belong to a memory, or name it."""
 MADE: Final = (*sorted(map(str, OF_SESSION)), str(ObservationType.COMPRESSED_SUMMARY))
@@ -52,12 +52,12 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class PersonRows:
-    """Reads what one database holds of people."""
+    """Reads what a database holds of people."""
 
     _database: Database
 
     def written(self, user: str) -> list[Written]:
-        """Return how much a person has in each namespace, by its name; all in their personal one is theirs."""
+        """Return how much a person has in each namespace, by its name; all in their personal namespace is theirs."""
         name, own = namespace.c.name, level_of(memory).in_(own_levels(user))
         counts = (func.sum(case((own, 1), else_=0)).label("private"), func.count().label("number"))
         query = select(name, *counts).join(memory, memory.c.namespace_id == namespace.c.id)
@@ -65,7 +65,7 @@ class PersonRows:
         return [Written(row.name, row.number - int(row.private), int(row.private)) for row in rows]
 
     def namespaces(self, user: str) -> list[str]:
-        """Return the namespaces in which a person wrote anything that is there now, and their personal one."""
+        """Return the namespaces in which a person wrote anything that is there now, and their personal namespace."""
         rules = select(source_rule.c.namespace_id).where(source_rule.c.author == user)
         stated = select(fact.c.namespace_id).where(facts_of_person(user))
         wrote = select(memory.c.namespace_id).where(of_person(user))
@@ -98,7 +98,7 @@ class PersonRows:
 
 @dataclass(frozen=True, slots=True)
 class PersonWriting:
-    """Deletes what a person has in the namespace of one open write transaction."""
+    """Deletes what a person has in the namespace of an open write transaction."""
 
     _transaction: Transaction
 
@@ -183,7 +183,7 @@ class PersonWriting:
 def drop_sessions(connection: Connection, user: str, seen: Callable[[object], None]) -> Counter[str]:
     """Delete the sessions of a person with what they noted, also where a withdrawal could bring it back; count them.
 
-    Their texts are first given to `seen`.
+    `seen` first gets their texts.
     """
     mine = session.c.owner == f"user:{user}"
     texts = select(observation.c.summary, observation.c.draft).join(session, session.c.id == observation.c.session_row)
@@ -194,8 +194,8 @@ def drop_sessions(connection: Connection, user: str, seen: Callable[[object], No
     noted = select(func.count()).select_from(observation)
     counts["observation"] = sum(row[0] for row in select_in(connection, noted, observation.c.session_row, rows))
     for row in connection.execute(select(withdrawal.c.id, withdrawal.c.undo)).all():
-        if any(one[0] in rows for one in row.undo.get("texts", ())):
-            left = row.undo | {"texts": [one for one in row.undo["texts"] if one[0] not in rows]}
+        if any(noted[0] in rows for noted in row.undo.get("texts", ())):
+            left = row.undo | {"texts": [noted for noted in row.undo["texts"] if noted[0] not in rows]}
             connection.execute(update(withdrawal).where(withdrawal.c.id == row.id).values(undo=left))
     connection.execute(delete(session).where(mine))
     return counts
@@ -204,7 +204,7 @@ def drop_sessions(connection: Connection, user: str, seen: Callable[[object], No
 def forget_members(connection: Connection, user: str) -> None:
     """Take what a person wrote out of what withdrawals would bring back into summaries."""
     for row in connection.execute(select(withdrawal.c.id, withdrawal.c.undo)).all():
-        left = [one for one in row.undo.get("members", ()) if one[1].get("author") != user]
+        left = [member for member in row.undo.get("members", ()) if member[1].get("author") != user]
         if len(left) < len(row.undo.get("members", ())):
             undo = row.undo | {"members": left}
             connection.execute(update(withdrawal).where(withdrawal.c.id == row.id).values(undo=undo))

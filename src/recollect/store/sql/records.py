@@ -129,7 +129,7 @@ class Records:
         dry: bool = False,
         owner: str = "",
     ) -> Iterator[dict[str, Writing]]:
-        """Open one write transaction on several namespaces, by their names; a `dry` one leaves nothing behind.
+        """Open a write transaction on several namespaces, by their names; a `dry` transaction leaves nothing behind.
 
         What is not public is that of the `owner`, who is the actor unless they act for somebody else.
         """

@@ -18,7 +18,7 @@ _ALL = select(retention_rule).order_by(*retention_rule.primary_key.columns)
 
 @dataclass(frozen=True, slots=True)
 class RetentionRuleRows:
-    """Reads the rules of one database."""
+    """Reads the rules of a database."""
 
     _database: Database
 
@@ -36,12 +36,12 @@ class RetentionRuleRows:
 
 @dataclass(frozen=True, slots=True)
 class RetentionRuleWriting:
-    """Writes rules in one open transaction."""
+    """Writes rules in an open transaction."""
 
     _connection: Connection
 
     def put(self, rule: RetentionRule) -> None:
-        """Write a rule in place of the one with the same scope."""
+        """Write a rule in place of the rule with the same scope."""
         self.drop(rule)
         values = {name: getattr(rule, name) for name in ("team", "days", "set_by", "set_at")}
         values |= {"project": rule.project or "", "fact_type": str(rule.fact_type or "")}
@@ -58,7 +58,7 @@ class RetentionRuleWriting:
 def outlived(rules: Sequence[RetentionRule], name: str, now: datetime) -> ColumnElement[bool]:
     """Select the memories of the namespace `name` that were last written before their rule keeps them.
 
-    A rule about a project wins over those about its team; of these, one about a kind over one about all kinds.
+    A rule about a project wins over those about its team; of these, a rule about a kind over a rule about all kinds.
     """
     days = days_by_kind(rules, name)
     kinds = {
@@ -77,12 +77,12 @@ def days_by_kind(rules: Sequence[RetentionRule], name: str) -> Mapping[FactType,
     """Return the days after which each kind of memory in a namespace is removed; a kind without a rule is absent."""
     scope, _, place = name.partition(":")
     team, _, project = place.partition("/") if scope == "project" else (place, "", "")
-    mine = [one for one in rules if one.team == team and one.project in (None, project or None)]
+    mine = [rule for rule in rules if rule.team == team and rule.project in (None, project or None)]
     found: dict[FactType, float] = {}
     for kind in FactType:
-        fitting = [one for one in mine if one.fact_type in (None, kind)]
+        fitting = [rule for rule in mine if rule.fact_type in (None, kind)]
         if fitting:
-            best = max(fitting, key=lambda one: (one.project is not None, one.fact_type is not None))
+            best = max(fitting, key=lambda rule: (rule.project is not None, rule.fact_type is not None))
             found[kind] = best.days
     return found
 

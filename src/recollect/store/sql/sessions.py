@@ -117,7 +117,7 @@ class Sessions:
         mine = (session.c.owner == f"user:{user}") & (session.c.id > after)
         with self._database.reading() as connection:
             query = select(session).where(mine).order_by(session.c.id).limit(limit)
-            return [_session_of(one) for one in connection.execute(query)]
+            return [_session_of(row) for row in connection.execute(query)]
 
     def first_prompts(self, sessions: Sequence[Session]) -> dict[int, Observation]:
         """Return the first prompt that was noted of each of these sessions, by the number of the session's row."""

@@ -457,7 +457,7 @@ class TokenRow(_Row, table=True):
 
 
 class LegalHoldRow(_Row, table=True):
-    """A legal hold on what a user wrote, or on a team or one of its projects; it holds until it is released."""
+    """A legal hold on what a user wrote, or on a team or a project of it; it holds until it is released."""
 
     __table_args__ = ({"sqlite_autoincrement": True},)
 
