@@ -73,8 +73,9 @@ def set_retention(app: App, request: SetRetention, principal: Principal) -> Rete
     if gone and not request.dry_run:
         app.run_later(app.vectors.sync)
         app.run_later(app.text.purge_deleted)
-    would = "would be removed now" if request.dry_run else "were removed now; what gets older follows within an hour"
-    return RetentionSet(f"{gone} {'memory' if gone == 1 else 'memories'} {would}.", gone, request.dry_run)
+    what = f"{gone} memory" if gone == 1 else f"{gone} memories"
+    message = f"Now it would remove {what}." if request.dry_run else f"It has removed {what}, and goes on each hour."
+    return RetentionSet(message, gone, request.dry_run)
 
 
 def list_retention(app: App, request: ListRetention, principal: Principal) -> RetentionRules:

@@ -49,7 +49,7 @@ def delete_user(ctx: typer.Context, fields: Fields, yes: _Yes = False, as_json: 
 @retention.command("set")
 @from_fields(SetRetention)
 def set_retention(ctx: typer.Context, fields: Fields, yes: _Yes = False, as_json: bool = False) -> None:
-    """Set the days after which memories of a team that nobody pinned are removed for good. It counts first, and asks."""
+    """Set the days after which memories of a team that are not pinned are removed. It counts first, and asks."""
     SetRetention(**fields)
     _confirmed(ctx.obj, "set_retention", fields, yes, as_json)
 
