@@ -5,24 +5,28 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 from sqlalchemy import update
 
+from chroma_process import ChromaProcess
 from clock import Clock
 from leaver import ADA, BILLING, BOB, GRUDGE, HERS, KEYS, MAST, NOTED, PROMPT, SALARY, Leaving
 from recollect import Settings
 from recollect.auth.authenticate import authenticate
 from recollect.auth.principal import Principal
 from recollect.domain.enums import Role
+from recollect.domain.transfer import ItemKind, Problem
 from recollect.errors import Conflict, Forbidden, InvalidInput, NotFound, Unauthorized
 from recollect.store.erasure import KEPT, conditions_of
 from recollect.store.sql import tables
 from recollect.store.sql.departures import sha256_of
 from recollect.store.sql.granted_rights import never_granted
 from recollect.store.sql.person_rows import OF_MEMORY
+from recollect.transfer.recollect_jsonl import export_lines, read_export
 from stores import open_app
 
 pytestmark = pytest.mark.slow
@@ -169,6 +173,25 @@ def test_a_trace_that_is_left_keeps_the_receipt_back(leaving: Leaving, place: Se
     assert (again.signed.proven, again.signed.receipt.memories["erased"]) == (True, len(HERS))
 
 
+def test_an_index_that_is_away_keeps_the_receipt_back(
+    deployed: Settings, chroma_process: ChromaProcess, clock: Clock
+) -> None:
+    """While Chroma does not answer nothing is signed, and once it is back the same request ends the work."""
+    with open_app(deployed, clock=clock) as app:
+        leaving = Leaving(app)
+        leaving.fill()
+        chroma_process.kill()
+        try:
+            done = leaving.delete(erase=True)
+        finally:
+            chroma_process.start()
+        left = {one.place: one.left for one in done.signed.receipt.places if one.left != 0}
+        assert (left["vector index"], done.signed.proven, "no answer" in done.message) == (None, False, True)
+        again = leaving.delete(erase=True)
+        assert (again.signed.proven, again.signed.receipt.memories["erased"]) == (True, len(HERS))
+        assert leaving.ill() == []
+
+
 def test_every_table_is_looked_at() -> None:
     """A table that may name a person or a memory has a condition, and any other says why nothing of it goes."""
     state: Any = type("State", (), {"user": "ada", "choice": "erase"})()
@@ -189,6 +212,10 @@ def test_an_export_holds_all_that_is_theirs(leaving: Leaving) -> None:
     foreign = leaving.export("ada")
     assert {line["memory"]["content"] for line in foreign if "memory" in line} == {KEYS, BILLING, PROMPT}
     assert [line.action for line in leaving.administer("audit", limit=1).lines] == ["export_user"]
+    text = "".join(export_lines(own)).encode()
+    items = list(read_export(BytesIO(text), "ada.jsonl"))
+    assert [one for one in items if isinstance(one, Problem)] == []
+    assert {one.fields["content"] for one in items if one.kind is ItemKind.MEMORY} == set(HERS)
     outside = leaving.export("ada", Principal(user="ada"))
     assert {line["memory"]["content"] for line in outside if "memory" in line} == {KEYS, SALARY}
     with pytest.raises(Forbidden):

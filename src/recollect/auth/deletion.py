@@ -172,8 +172,8 @@ def _receipt(app: App, departure: DepartureState, namespaces: list[str], traces:
     erased = app.records.departures.ids(departure, ERASE)
     places = sorted({*namespaces, f"user:{departure.user}"})
     found = app.places.look(departure, erased, places, traces)
-    handed = len(app.records.departures.ids(departure, HANDED_OVER)) if departure.target else 0
-    kept = 0 if departure.choice is Choice.ERASE else app.records.people.authored(departure.user) - handed
+    handed = app.records.departures.ids(departure, HANDED_OVER) if departure.target else []
+    kept = app.records.people.authored(departure.user) - {*handed, *erased}
     notes = [*_NOTES, f"{len(erased)} deleted memories were looked for by their ids, and by {len(traces)} passages."]
     if found.same_words:
         notes.append(f"The same words stand in {found.same_words} rows that others wrote, which are theirs.")
@@ -189,7 +189,7 @@ def _receipt(app: App, departure: DepartureState, namespaces: list[str], traces:
         begun_at=departure.begun_at,
         ended_at=app.clock(),
         complete=all(place.left == 0 for place in found.places),
-        memories={"handed_over": handed, "kept": kept, "erased": departure.done.get("memory", 0)},
+        memories={"handed_over": len(handed), "kept": len(kept), "erased": departure.done.get("memory", 0)},
         places=found.places,
         copies=found.copies,
         notes=tuple(notes),

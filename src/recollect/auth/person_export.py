@@ -32,7 +32,7 @@ def export_user(app: App, request: ExportUser, principal: Principal) -> Page:
     That is journalled, and leaves out what is private or secret, which is for the person alone.
     """
     user = request.user or principal.user
-    own = user == principal.user
+    own = user == principal.user and not (principal.operator and app.capabilities.shared)
     if not own and not principal.administers():
         raise Forbidden("You do not administer the deployment.")
     part, _, after = request.after.partition(":")

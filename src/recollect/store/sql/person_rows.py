@@ -87,9 +87,9 @@ class PersonRows:
         query = select(session.c.project).where(session.c.owner == f"user:{user}")
         return [row.project for row in self._database.rows(query)]
 
-    def authored(self, user: str) -> int:
-        """Count the memories that name a person as their author, wherever they are."""
-        return int(self._database.rows(select(func.count()).select_from(memory).where(memory.c.author == user))[0][0])
+    def authored(self, user: str) -> set[int]:
+        """Return the ids of the memories that name a person as their author, wherever they are."""
+        return {row.id for row in self._database.rows(select(memory.c.id).where(memory.c.author == user))}
 
     def facts(self, user: str) -> int:
         """Count the facts that a person stated."""
