@@ -22,10 +22,11 @@ from recollect.domain.enums import Role
 from recollect.domain.transfer import ItemKind, Problem
 from recollect.errors import Conflict, Forbidden, InvalidInput, NotFound, Unauthorized
 from recollect.store.erasure import KEPT, conditions_of
-from recollect.store.sql import tables
+from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.departures import sha256_of
 from recollect.store.sql.granted_rights import never_granted
 from recollect.store.sql.person_rows import OF_MEMORY
+from recollect.store.vectors.outbox import stale_namespaces
 from recollect.transfer.recollect_jsonl import export_lines, read_export
 from stores import open_app
 
@@ -171,6 +172,17 @@ def test_a_trace_that_is_left_keeps_the_receipt_back(leaving: Leaving, place: Se
     log.unlink()
     again = leaving.delete(erase=True)
     assert (again.signed.proven, again.signed.receipt.memories["erased"]) == (True, len(HERS))
+
+
+def test_the_files_of_vectors_are_rewritten_at_once(leaving: Leaving) -> None:
+    """Of two deletions in a row the second one waits for no rest: no namespace is left to be purged later."""
+    leaving.fill()
+    leaving.do("remember", BOB, content="Bob keeps the lamp oil behind the door of the lighthouse.", scope="personal")
+    for user in ("ada", "bob"):
+        done = leaving.administer("delete_user", user=user, erase=True)
+        assert done.signed.proven, done.message
+        with leaving.app.places.database.reading() as connection:
+            assert stale_namespaces(store_metadata.read(connection)) == {}
 
 
 def test_an_index_that_is_away_keeps_the_receipt_back(

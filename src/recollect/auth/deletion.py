@@ -156,7 +156,7 @@ def _carry_out(app: App, departure: DepartureState, counts: dict[str, int]) -> D
     app.records.request_sync()
     app.vectors.sync()
     app.text.purge_deleted()
-    app.vectors.sync()  # the vectors' files are rewritten once the texts' are
+    app.vectors.purge()
     now = next(each for each in app.records.departures.of(departure.user) if each.id == departure.id)
     receipt = _receipt(app, now, namespaces, traces)
     if receipt.complete:
