@@ -76,6 +76,22 @@ def test_each_choice_leaves_what_it_says(leaving: Leaving, choice: str) -> None:
         assert {fact.object for fact in leaving.do("query_facts", BOB).facts} >= {"pine", "drawer"}
 
 
+def test_a_personal_namespace_that_is_handed_over_whole_is_empty(leaving: Leaving) -> None:
+    """Nothing is deleted, and still no vector stays where it was; a key that is taken there gives way."""
+    theirs = int(leaving.do("remember", BOB, content=MAST, scope="personal", key="keys").id)
+    ids = [int(leaving.do("remember", content=KEYS, scope="personal", key="keys").id)]
+    ids.append(int(leaving.do("remember", content=BILLING, scope="personal", key="billing").id))
+    leaving.app.vectors.sync()
+    done = leaving.delete(hand_to="bob")
+    assert (done.signed.proven, done.signed.receipt.memories) == (True, {"handed_over": 2, "kept": 0, "erased": 0})
+    keys = {each: leaving.do("get_memory", BOB, id=str(each)).key for each in (theirs, *ids)}
+    assert keys == {theirs: "keys", ids[0]: None, ids[1]: "billing"}
+    index = leaving.app.places.index
+    assert index.ids("user:ada") == set()
+    assert {int(chunk.partition(".")[0]) for chunk in index.ids("user:bob")} == {theirs, *ids}
+    assert leaving.ill() == []
+
+
 def test_the_account_ends_with_all_that_opens_it(leaving: Leaving) -> None:
     """Tokens, invitations and persons of the provider are gone, and no right is left that nobody granted."""
     leaving.administer("link_user", user="ada", issuer="https://login.example.com", subject="7f2c")
