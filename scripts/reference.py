@@ -51,7 +51,7 @@ itself, which the second table lists, may stand anywhere. The exit code says how
 | 12 | a team's server: the request is too large |
 | 13 | a team's server: too many requests |
 | 14 | a team's server: it does not answer |
-| 15 | a memory has changed since it was read (`--if-hash`) |
+| 15 | a memory has changed since it was read (`--if-hash`), a legal hold keeps it, or a deletion is not done |
 | 16 | a team's server: a user or a team holds as much as they may |
 | 130 | interrupted with Ctrl-C |
 """
@@ -79,7 +79,10 @@ include memories of that [sensitivity](concepts.md#who-sees-it); credentials are
 made from the program by `scripts/reference.py`.
 """
 _SUBJECTS: Final = {
-    "The store": "home memory_db on_secret retention max_memories inbox_days journal_mirror daemon idle_minutes",
+    "The store": (
+        "home memory_db on_secret retention max_memories inbox_days journal_mirror backup_folder backup_days daemon "
+        "idle_minutes"
+    ),
     "Who asks": "user team project time_zone",
     "Models": "model models_dir rerank embedding_url embedding_key",
     "A team's server, on each client": "url token insecure",

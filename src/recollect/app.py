@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from recollect.engines.describe import ChatDescribe
     from recollect.engines.fusion import LearnedFusion
     from recollect.engines.reconcile import ChatReconcile
+    from recollect.store.erasure import StorePlaces
     from recollect.store.sql.accounts import Accounts
     from recollect.store.sql.export_reader import ExportReader
     from recollect.store.sql.limits import UsageLimits
@@ -75,6 +76,8 @@ class App:
     """Runs what asks a language model behind the answer; where nothing works in the background, at once."""
     checks: Callable[..., Iterator[Check]]
     remaining: Callable[[], list[str]]
+    places: StorePlaces
+    """Where the store keeps what people wrote, for a look after an erasure."""
     close: Callable[[], None]
     limits: UsageLimits
     token_days_max: float = 0.0

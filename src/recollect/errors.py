@@ -14,7 +14,7 @@ RecollectError                 500  exit 1   anything of ours
 ├── TooLarge (ValueError)       413  exit 12  a request is larger than the server takes
 ├── TooManyRequests             429  exit 13  somebody asks more often than the server allows
 ├── ServerUnreachable (OSError) 503  exit 14  the server of a team does not answer, or is not to be trusted
-├── Conflict                   409  exit 15  a memory has changed since it was read, was withdrawn, or is there already
+├── Conflict                   409  exit 15  a memory has changed, was withdrawn or is there already; a legal hold
 └── QuotaFull                  403  exit 16  a user or a team holds as much as they may
 """
 
@@ -160,7 +160,7 @@ class ServerUnreachable(RecollectError, OSError):
 
 
 class Conflict(RecollectError, RuntimeError):
-    """A memory is not in the state that a write expects, such as its `if_hash`; nothing was written."""
+    """Something is not in the state that a write expects, or a legal hold keeps it; nothing was written."""
 
     status = 409
     exit_code = 15

@@ -164,6 +164,18 @@ class Settings(LifecycleSettings):
     journal_mirror: AbsolutePath | None = Field(
         default=None, description="File that the journal is also written to, one JSON object a line. Default: none."
     )
+    backup_folder: AbsolutePath | None = Field(
+        default=None,
+        description="Folder of the backups of this store: the receipt of an erasure says which of them still hold what "
+        "was erased. Default: none.",
+    )
+    backup_days: float = Field(
+        default=0.0,
+        ge=0,
+        le=MAX_DAYS,
+        description="Days after which a backup is deleted, by whatever deletes it: a receipt says until when a backup "
+        "may hold what was erased. 0: not known.",
+    )
     daemon: bool = Field(
         default=True,
         description="Share one daemon between all clients of a store; with `0` each command opens the store itself, "

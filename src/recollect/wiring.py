@@ -28,10 +28,12 @@ from recollect.engines.late_interaction import similarity
 from recollect.engines.reconcile import ChatReconcile
 from recollect.errors import InvalidInput, ModelMismatch, ModelUnusable
 from recollect.memory.embed import embed_pending, stamps_of
+from recollect.memory.outlive import RetentionRound
 from recollect.settings import Settings
 from recollect.store import backup as store_backup
 from recollect.store import kept_files, relocation
 from recollect.store.backup import Manifest, Restored
+from recollect.store.erasure import StorePlaces
 from recollect.store.files import check_owner, folder_of, read_only, secure_folder
 from recollect.store.integrity import examine
 from recollect.store.journal_file import TIPS, JournalMirror, JournalTips
@@ -117,7 +119,7 @@ def open_app(
             clock=clock,
             **behind,
             checks=partial(store.checks, embedder),
-            remaining=partial(kept_files.remaining, settings.database),
+            **_files_of(settings, store),
             close=undo.pop_all().close,
         )
 
@@ -140,6 +142,20 @@ def _background_parts(executor: BackgroundExecutor, store: _Store, *, background
     at_once: Callable[[Callable[[], None]], None] = _ignore if store.read_only else lambda task: task()
     usage = UsageCounts(store.records.usage, at_once)
     return {"usage": usage, "run_later": at_once, "ask_later": lambda task: at_once(lambda: Context().run(task))}
+
+
+def _files_of(settings: Settings, store: _Store) -> dict[str, Any]:
+    """Return what names the files that still hold what was forgotten, and what looks for an erased person."""
+    places = StorePlaces(
+        database=store.database,
+        index=store.index,
+        file=store.file if store.database.file else None,
+        folder=settings.folder,
+        mirror=settings.journal_mirror,
+        backups=settings.backup_folder,
+        backup_days=settings.backup_days,
+    )
+    return {"places": places, "remaining": partial(kept_files.remaining, settings.database)}
 
 
 def _open_fusion(settings: Settings) -> LearnedFusion:
@@ -197,7 +213,8 @@ class _Store:
         """Return what follows the database in the background."""
         files = (one.sync for one in self.journal_files)
         tidying = [lambda: kept_files.remove_old(self.file, self.clock())] if self.database.file else []
-        return [self._sync_vectors, *files, *tidying]
+        retention = RetentionRound(self.records, self.database.claiming)
+        return [self._sync_vectors, *files, *tidying, lambda: retention.run(self.clock())]
 
     def _sync_vectors(self) -> float:
         self.vectors.sync()

@@ -145,6 +145,22 @@ def test_a_later_revision_is_run(empty: Database, tmp_path: Path, monkeypatch: p
         assert empty.file is None or schema_faults(connection) == []
 
 
+def test_a_store_of_the_first_revision_gets_the_tables_of_the_second(empty: Database) -> None:
+    """A store from before holds and retention were there has their tables after an opening, and its own rows."""
+    migrate(empty)
+    with empty.writing() as connection:
+        for name in ("departure", "retention_rule", "legal_hold"):
+            connection.execute(text(f"DROP TABLE {name}"))
+        connection.execute(text("INSERT INTO namespace (name) VALUES ('user:ada')"))
+        connection.execute(text("UPDATE alembic_version SET version_num = '1'"))
+    migrate(empty)
+    assert revision(empty) == HEAD
+    command.check(configuration(empty))
+    with empty.reading() as connection:
+        assert connection.execute(text("SELECT name FROM namespace")).scalars().all() == ["user:ada"]
+        assert empty.file is None or schema_faults(connection) == []
+
+
 @pytest.mark.parametrize("found", ["9999", "0004"])
 def test_an_unknown_schema_is_refused(empty: Database, found: str) -> None:
     """A database of another version is refused in one sentence that says what to do, and stays as it is."""

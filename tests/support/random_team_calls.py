@@ -144,6 +144,8 @@ class Deployment:
         name = pick(
             ("grant_team", "grant_team", "revoke_team", "add_project", "grant_project", "add_token", "revoke_token")
         )
+        if self._chance.random() < 0.3:
+            self._ask_about_leaving(client, held, team, user)
         of = pick(self.tokens[1:])
         fields: dict[str, Any] = {
             "grant_team": {"team": team, "user": user, "role": role},
@@ -167,6 +169,58 @@ class Deployment:
             self.odd.append(f"{name} {fields} by {held.user} ({held.cap}) was answered {answer.status_code}")
         if answer.status_code == 200:
             self._note(name, fields, held, of, answer.json())
+
+    def _ask_about_leaving(self, client: TestClient, held: Held, team: str, user: str) -> None:
+        """Let somebody ask for what concerns leavers, and hold who is let in and what an export shows to the tables."""
+        rules, whole = self.rules, self.rules.administers(held)
+        asked: dict[str, dict[str, Any]] = {
+            "export_user": {"user": user},
+            "delete_user": {"user": user, "erase": True, "dry_run": True},
+            "list_receipts": {},
+            "set_retention": {"team": team, "days": 30, "dry_run": True},
+            "list_holds": {},
+        }
+        allowed = {
+            "export_user": held.valid and (whole or held.user == user),
+            "delete_user": whole,
+            "list_receipts": whole,
+            "set_retention": rules.administers(held, team),
+            "list_holds": held.valid,
+        }
+        name = self._chance.choice(list(asked))
+        answer = client.post(f"/v1/admin/{name}", json=asked[name], headers=_bearer(held))
+        if (answer.status_code == 200) is not allowed[name]:
+            self.odd.append(f"{name} {asked[name]} by {held.user} ({held.cap}) was answered {answer.status_code}")
+        if name == "export_user" and answer.status_code == 200:
+            self._judge_export(client, held, user, answer.json())
+
+    def _judge_export(self, client: TestClient, held: Held, user: str, page: dict[str, Any]) -> None:
+        """Hold every line of an export to what is the person's, and to where they may read by now."""
+        lines = list(page["lines"])
+        while page["after"]:
+            more = {"user": user, "after": page["after"]}
+            page = client.post("/v1/admin/export_user", json=more, headers=_bearer(held)).json()
+            lines += page["lines"]
+        place = ""
+        for line in lines:
+            place = line["namespace"]["name"] if "namespace" in line else place
+            noun = line.get("memory") or line.get("fact")
+            if noun is None:
+                continue
+            foreign = noun.get("author", user) != user and place != f"user:{user}"
+            private = noun.get("sensitivity", "public") != "public" and held.user != user
+            team, _, project = place.partition(":")[2].partition("/")
+            unread = held.user == user and not place.startswith("user:") and not self._may_read(held, team, project)
+            if foreign or private or unread or (place.startswith("user:") and place != f"user:{user}"):
+                self.odd.append(f"the export of {user} by {held.user} shows {noun} of {place}")
+
+    def _may_read(self, held: Held, team: str, project: str) -> bool:
+        """Say whether a user has a role in a team, or in a project of it."""
+        role = self.rules.teams.get((held.user, team))
+        if not project:
+            return role is not None
+        own = self.rules.projects.get((held.user, team, project))
+        return own is not None or (role is not None and not self.rules.private.get((team, project), False))
 
     def _note(self, name: str, fields: dict[str, Any], held: Held, of: Held, answer: dict[str, Any]) -> None:
         rules = self.rules

@@ -10,7 +10,17 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
 from recollect.app import App
+from recollect.auth.deletion import delete_user, list_receipts
+from recollect.auth.keeping import (
+    drop_retention,
+    list_holds,
+    list_retention,
+    release_hold,
+    set_hold,
+    set_retention,
+)
 from recollect.auth.limits import usage_of
+from recollect.auth.person_export import export_user
 from recollect.auth.principal import Principal
 from recollect.auth.tokens import NewToken, new_token
 from recollect.domain.accounts import (
@@ -57,7 +67,7 @@ from recollect.domain.limits import (
     Usage,
 )
 from recollect.domain.verbs import ADMIN_BY_NAME
-from recollect.errors import Forbidden, InvalidInput, NotFound, SecretFound, Unauthorized
+from recollect.errors import Conflict, Forbidden, InvalidInput, NotFound, SecretFound, Unauthorized
 from recollect.gate import clear
 from recollect.spans import span
 
@@ -76,6 +86,8 @@ def add_user(app: App, request: AddUser, principal: Principal) -> IssuedToken:
     with app.accounts.changing(principal.user) as writing:
         if writing.user(request.user) is not None:
             raise InvalidInput("user", f"Invalid user: There is a user `{request.user}` already")
+        if writing.departures.unfinished(request.user) is not None:
+            raise Conflict(f"`{request.user}` is being deleted: `recollect user delete` goes on with that.")
         _require_team(writing, request.team)
         if not principal.administers() and writing.ever_had_memories(request.user):
             raise Forbidden(f"There are personal memories of a `{request.user}`: an admin of the deployment adds them.")
@@ -325,6 +337,8 @@ HANDLERS: Final[dict[str, Callable[[App, Any, Principal], Any]]] = {
         *(grant_team, revoke_team, add_project, grant_project, revoke_project, revoke_token),
         *(list_users, list_teams, list_projects, list_tokens, audit, export_audit),
         *(set_limits, clear_limits, list_limits, show_limits),
+        *(delete_user, list_receipts, export_user, set_hold, list_holds, release_hold),
+        *(set_retention, list_retention, drop_retention),
     )
 }
 """The function that runs each verb of administration, by name."""

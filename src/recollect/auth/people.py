@@ -76,7 +76,7 @@ def _admit(
 
 def _join(writing: AccountWriting, name: str, person: Person) -> None:
     """Add the user of a person who comes for the first time; raise `Forbidden` where the name is somebody's."""
-    if writing.user(name) is not None or writing.ever_had_memories(name):
+    if writing.user(name) is not None or writing.ever_had_memories(name) or writing.departures.unfinished(name):
         words = ("recollect", "user", "link", name, person.issuer, person.subject)
         raise Forbidden(
             f"Sign-in refused: there is a user `{name}` here already, or memories of such a user, and nothing proves "

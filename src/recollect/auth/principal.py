@@ -67,6 +67,16 @@ class Principal:
             named={project: self._limited_by_token(self._own_role_in(team, project)) for project in sorted(named)},
         )
 
+    def reads(self, namespace: str) -> bool:
+        """Return whether this principal may read a namespace: their own, or that of a team or project of theirs."""
+        if self.operator:
+            return True
+        scope, _, place = namespace.partition(":")
+        if scope == "user":
+            return place == self.user
+        team, _, project = place.partition("/")
+        return (self._own_role_in(team, project) if scope == "project" else self.teams.get(place)) is not None
+
     def administers(self, team: str = "") -> bool:
         """Return whether this principal may administer a team, or the whole deployment where no team is named."""
         if self.invitation:

@@ -150,6 +150,11 @@ def owned(level: str, user: str) -> str:
     return str(level) if level == Sensitivity.PUBLIC or _OWNER in level else f"{level}{_OWNER}{user}"
 
 
+def own_levels(user: str) -> tuple[str, ...]:
+    """Return the levels, as they are stored, that are a user's alone."""
+    return tuple(owned(level, user) for level in Sensitivity if level is not Sensitivity.PUBLIC)
+
+
 def sensitivity_of(level: str) -> str:
     """Return the sensitivity of a stored level, without its owner."""
     return level.partition(_OWNER)[0]

@@ -402,15 +402,17 @@ class Similar(Answer):
 
 @dataclass(frozen=True, config=LAZY)
 class Purged(Answer):
-    """Which memories were removed for good."""
+    """Which memories were removed for good, and how many that have expired stay, as a legal hold keeps them."""
 
     ids: tuple[Id, ...]
+    kept: int = 0
 
     @computed_field  # type: ignore[prop-decorator]
     @property
     def message(self) -> str:
         """Say how many they were."""
-        return f"{len(self.ids)} expired {'memory' if len(self.ids) == 1 else 'memories'} removed."
+        kept = f" {self.kept} stay: a legal hold keeps them." if self.kept else ""
+        return f"{len(self.ids)} expired {'memory' if len(self.ids) == 1 else 'memories'} removed.{kept}"
 
 
 @dataclass(frozen=True, config=LAZY)

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from pydantic.fields import FieldInfo
 
-from recollect.domain import accounts, compact, lifecycle, limits, requests, results, review, transfer
+from recollect.domain import accounts, compact, leaving, lifecycle, limits, requests, results, review, transfer
 from recollect.domain.fields import Request, unknown_name
 from recollect.errors import InvalidInput
 
@@ -152,6 +152,15 @@ ADMIN: Final = (
     Verb("show_limits", limits.ShowLimits, limits.Usage, idempotent=True),
     Verb("audit", accounts.Audit, accounts.AuditPage, idempotent=True),
     Verb("export_audit", accounts.ExportAudit, accounts.AuditExport, idempotent=True),
+    Verb("delete_user", leaving.DeleteUser, leaving.Departure, destructive=True, idempotent=True),
+    Verb("list_receipts", leaving.ListReceipts, leaving.Receipts, idempotent=True),
+    Verb("export_user", leaving.ExportUser, transfer.Page, idempotent=True),
+    Verb("set_hold", leaving.SetHold, accounts.Done),
+    Verb("list_holds", leaving.ListHolds, leaving.Holds, idempotent=True),
+    Verb("release_hold", leaving.ReleaseHold, accounts.Done),
+    Verb("set_retention", leaving.SetRetention, leaving.RetentionSet, destructive=True, idempotent=True),
+    Verb("list_retention", leaving.ListRetention, leaving.RetentionRules, idempotent=True),
+    Verb("drop_retention", leaving.DropRetention, accounts.Done),
 )
 """The verbs of administration, which a person's rights decide on instead of a caller's."""
 ADMIN_BY_NAME: Final = {verb.name: verb for verb in ADMIN}

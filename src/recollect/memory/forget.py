@@ -10,6 +10,7 @@ from recollect.domain.enums import OnSecret
 from recollect.domain.requests import Caller, Forget, Purge, SoftForget
 from recollect.domain.results import Memory, Outcome, Purged, WriteStatus
 from recollect.domain.review import UNDOABLE_DAYS
+from recollect.errors import Conflict
 from recollect.memory import merges, summaries
 from recollect.memory.prepare_write import Embeddings, retry_with_embeddings
 from recollect.memory.reconcile import expired
@@ -26,10 +27,10 @@ _HIDDEN = "The memory is hidden; `restore` brings it back."
 def forget(app: App, request: Forget, caller: Caller, *, request_id: str = "") -> Outcome:
     """Delete a memory for good, with every copy of its text and the hidden memories merged into it.
 
-    The answer quotes its first words, so that a wrong id is seen. One that was itself merged into another is taken out
-    of that one's text, if that has not changed since; the lines of a summary that quote it go too, and what sessions
-    keep of it. An unknown id is an outcome, not an error. A `request_id` seen before gives its first answer again,
-    without the quote, since nothing of the text is kept.
+    The answer quotes its first words, so that a wrong id is seen. What a legal hold keeps is hidden instead. One that
+    was itself merged into another is taken out of that one's text, if that has not changed since; the lines of a
+    summary that quote it go too, and what sessions keep of it. An unknown id is an outcome, not an error. A
+    `request_id` seen before gives its first answer again, without the quote, since nothing of the text is kept.
     """
     return _delete_or_hide(app, request, caller, request_id, hard=True)
 
@@ -62,7 +63,10 @@ def _delete_or_hide(app: App, request: Forget, caller: Caller, request_id: str, 
             old = transaction.lookup.by_id(memory_id) if memory_id is not None and namespace is not None else None
             outcome = Outcome(WriteStatus.NOT_FOUND, request.id)
             quoted[:] = [layers.one_line(old.content)] if old is not None and not expired(old, app.clock()) else []
-            if old is not None and not hard and transaction.memories.hide(old.id):
+            hold = transaction.memories.hold_on(old.id) if old is not None and hard else None
+            if old is not None and hold is not None:
+                outcome = _hide_held(transaction, old, hold.called_by(caller.user))
+            elif old is not None and not hard and transaction.memories.hide(old.id):
                 outcome = Outcome(WriteStatus.DELETED, str(old.id), (_HIDDEN,))
             elif old is not None and hard:
                 notes = (*_take_out_of_wholes(app, transaction, old, caller, made, before_now), *app.remaining())
@@ -82,6 +86,13 @@ def _delete_or_hide(app: App, request: Forget, caller: Caller, request_id: str, 
     return outcome
 
 
+def _hide_held(transaction: Writing, old: Memory, hold: str) -> Outcome:
+    """Hide a memory that a legal hold keeps; raise `Conflict` for a memory that is out of sight already."""
+    if not transaction.memories.hide(old.id):
+        raise Conflict(f"Memory {old.id} is not deleted: {hold} keeps it.")
+    return Outcome(WriteStatus.DELETED, str(old.id), (f"It is hidden and not deleted: {hold} keeps it.",))
+
+
 def _take_out_of_wholes(
     app: App, transaction: Writing, old: Memory, caller: Caller, made: Embeddings, before: frozenset[int]
 ) -> tuple[str, ...]:
@@ -98,14 +109,19 @@ def _take_out_of_wholes(
 
 
 def purge_expired(app: App, request: Purge, caller: Caller, *, request_id: str = "") -> Purged:
-    """Delete for good what has expired; private and secret memories only if the request includes them."""
+    """Delete for good what has expired; private and secret memories only if the request includes them.
+
+    What a legal hold keeps stays, out of sight as before.
+    """
     del request_id  # a second purge removes nothing
     gone: list[int] = []
+    kept = 0
     for namespace in app.records.namespaces.existing(caller.writable_namespaces(request.scope)):
         with app.records.writing(namespace, caller.user, allowed_levels(request)) as transaction:
             gone += [one for one in transaction.retention.expired() if transaction.memories.delete(one, "purge")]
             gone += transaction.withdrawals.drop_old(UNDOABLE_DAYS)
+            kept += transaction.retention.held()
     if gone:
         app.run_later(app.vectors.sync)
         app.run_later(app.text.purge_deleted)
-    return Purged(tuple(gone))
+    return Purged(tuple(gone), kept)

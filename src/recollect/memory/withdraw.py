@@ -307,6 +307,16 @@ def withdraw(app: App, request: Withdraw, caller: Caller, *, request_id: str = "
     return answer
 
 
+def take_out(app: App, writing: Writing, caller: Caller, made: Embeddings, request: Withdraw) -> dict[str, list[Any]]:
+    """Hide what came from a source and rebuild what was made of it, in an open transaction; return what was done.
+
+    That is how to undo it, unless whoever asks deletes what was hidden. Raises `EmbeddingNeeded`.
+    """
+    work = _Work(app, writing, caller, made, request, _found_memories(writing, request))
+    work.run()
+    return work.undo
+
+
 def undo_withdrawal(app: App, request: UndoWithdrawal, caller: Caller, *, request_id: str = "") -> Withdrawn:
     """Bring back what a withdrawal took away, as it was.
 

@@ -138,6 +138,15 @@ def restore(database: Path, file: Path, *, force: bool = False, free: Callable[[
     return Restored(manifest, kept)
 
 
+@contextmanager
+def unpacked(file: Path) -> Iterator[Path]:
+    """Give the database of a backup as a file, which is gone afterwards; raise `InvalidInput` for a damaged backup."""
+    with scratch(Path(tempfile.gettempdir())) as place:
+        fresh = place / DATABASE
+        _unpack_database(file, fresh)
+        yield fresh
+
+
 def verify(file: Path) -> Manifest:
     """Read a backup as `restore` does and return its manifest; raise `InvalidInput` where `restore` would refuse it."""
     if not file.is_file():

@@ -23,6 +23,8 @@ _FIELDS: Final = {
 }
 _FORMER: Final = {"memory": frozenset[str](), "fact": frozenset[str](), "journal": frozenset({"hash"})}
 """What earlier versions wrote too."""
+_OF_PERSON: Final = frozenset(("account", "identity", "token", "session", "observation", "namespace"))
+"""The further kinds of lines in the export of a person, which no import stores."""
 _COUNTED: Final = {"memory": "memories", "fact": "facts", "journal": "journal"}
 _STEERING: Final = re.compile("[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")  # JSON itself escapes the others
 _COUNTS: Final = ("accessed_count", "recalled_count")
@@ -59,6 +61,8 @@ def read_export(source: BinaryIO, name: str) -> Iterator[ImportItem | Problem]:
 
     def item(line: dict[str, Any], where: str) -> Iterator[ImportItem]:
         ((kind, fields),) = line.items() if len(line) == 1 else [("", None)]
+        if kind in _OF_PERSON:
+            return
         if kind not in _FIELDS or not isinstance(fields, dict):
             raise Unreadable("It is neither a memory, nor a fact, nor a line of the journal.")
         if not fields.keys() <= _FORMER[kind].union(_FIELDS[kind]):

@@ -103,7 +103,11 @@ def test_a_reader_writes_nothing(team: TeamServer, browsing: Callable[..., Visit
     before = dump(team.app)
     bob = browsing("bob")
     fields = {"content": "changed", "scope": "team", "number": "1", "keep": "yes", "id": "1", "user": "bob"}
-    choices = {"act": tuple(ACTS), "inbox": tuple(Decision), "team": ("disable_user", "grant_team", "add_team")}
+    choices = {
+        "act": tuple(ACTS),
+        "inbox": tuple(Decision),
+        "team": ("disable_user", "delete_user", "grant_team", "add_team"),
+    }
     for path in FORMS:
         for do in choices.get(path, ("",)):
             given = fields | {"do": str(do), "team": "crew", "role": "admin"}

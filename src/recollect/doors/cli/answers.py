@@ -19,6 +19,7 @@ from recollect.domain.lifecycle import Decision, SessionList, SessionSummary, Sh
 from recollect.domain.limits import LimitList, Usage
 from recollect.domain.origin import Authority
 from recollect.domain.review import Rescanned
+from recollect.doors.cli.receipts import ANSWERS, print_leaving
 from recollect.doors.cli.render import err, out, page_line, print_fields, print_line, print_rows, sanitized
 from recollect.doors.cli.terminal import stdout
 from recollect.prompt.neutral import neutral_json
@@ -73,7 +74,7 @@ def print_answer(result: Any, offset: int = 0, *, why: bool = False) -> None:
             _print_sessions(result, offset)
         case lifecycle.ShownSession():
             _print_session(result, offset)
-        case Users() | Teams() | Projects() | Tokens() | AuditPage() | LimitList() | Usage():
+        case _ if type(result) in _ADMINISTERED:
             _ADMINISTERED[type(result)](result)
         case accounts.IssuedToken():
             err.print(sanitized(result.message), markup=False, highlight=False, soft_wrap=True)
@@ -498,4 +499,5 @@ _ADMINISTERED: Final[dict[type, Callable[[Any], None]]] = {
     AuditPage: _print_audit,
     LimitList: _print_limits,
     Usage: _print_usage,
+    **dict.fromkeys(ANSWERS, print_leaving),
 }

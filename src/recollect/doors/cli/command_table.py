@@ -44,7 +44,7 @@ GROUPS: Final = {
     ),
     "In and out": "import export extract",
     "For programs": "mcp serve hook",
-    "Teams": "login logout user team token limits limit audit",
+    "Teams": "login logout me user team token limits limit hold retention audit",
 }
 """The commands in the order of the help."""
 
@@ -64,7 +64,7 @@ PARTS: Final = {
     "setup": "hook init install uninstall",
     "store": "migrate-store reindex",
     "tags": "tag tags",
-    "team": "limit limits project team token user",
+    "team": "hold limit limits me project retention team token user",
     "transfer": "export extract import",
 }
 """The commands of each further module of this folder, which is imported once one of them is wanted."""

@@ -9,12 +9,13 @@ import typer
 from recollect.domain.verbs import ADMIN_BY_NAME
 from recollect.doors.cli import exit_codes
 from recollect.doors.cli.answers import print_answer
+from recollect.doors.cli.leaving import delete_user, export_user, holds, me, retention
 from recollect.doors.cli.opening import administering
 from recollect.doors.cli.options import Fields, from_fields
 from recollect.doors.cli.project import projects
 from recollect.doors.serializers import public_json
 
-users = typer.Typer(no_args_is_help=True, help="Add, invite, list and disable the users of a deployment.")
+users = typer.Typer(no_args_is_help=True, help="Add, invite, list, disable and delete the users of a deployment.")
 teams = typer.Typer(no_args_is_help=True, help="Add teams, and give users roles in them.")
 limits = typer.Typer(no_args_is_help=True, help="Set, clear and list limits of users and teams.")
 tokens = typer.Typer(no_args_is_help=True, help="Make, accept, list and revoke tokens.")
@@ -58,17 +59,34 @@ _COMMANDS: Final = (
     (limits, "clear", "clear_limits", "Let the limits of the server's settings hold for a user or a team again."),
     (limits, "list", "list_limits", "List the limits in the server's settings, and those set for users and teams."),
     (cli, "limits", "show_limits", "Show your limits and those of your teams, and what is used of them."),
+    (
+        users,
+        "receipt",
+        "list_receipts",
+        "Show the receipts of users who were deleted, as the journal signs them.",
+    ),
+    (holds, "set", "set_hold", "Set a legal hold on all that a user wrote, or on a team or a project of it."),
+    (holds, "list", "list_holds", "List the legal holds that you may see."),
+    (holds, "release", "release_hold", "Release a legal hold: what it kept can be deleted again."),
+    (retention, "list", "list_retention", "List after how many days a team's memories are removed."),
+    (retention, "drop", "drop_retention", "Remove a rule of retention."),
 )
 
-for _name, _group in (("project", projects), ("user", users), ("team", teams), ("token", tokens), ("limit", limits)):
+_GROUPS: Final = {
+    **{"project": projects, "user": users, "team": teams, "token": tokens},
+    **{"limit": limits, "me": me, "hold": holds, "retention": retention},
+}
+for _name, _group in _GROUPS.items():
     cli.add_typer(_group, name=_name)
+users.command("delete")(delete_user)
+users.command("export")(export_user)
 
 
 def _register_operation(group: typer.Typer, name: str, operation: str, about: str) -> None:
     """Add a command that runs an operation of administration with its fields as options."""
 
     @group.command(name, help=about)
-    @from_fields(ADMIN_BY_NAME[operation].request, "user" if operation == "list_tokens" else "")
+    @from_fields(ADMIN_BY_NAME[operation].request, "user" if operation in ("list_tokens", "list_receipts") else "")
     def run(ctx: typer.Context, fields: Fields, as_json: bool = False) -> None:
         kind = ADMIN_BY_NAME[operation]
         kind.request(**fields)  # report invalid input before anything is opened

@@ -11,6 +11,7 @@ import leather  # type: ignore[import-untyped]
 from markupsafe import Markup
 from starlette.datastructures import QueryParams
 
+from recollect.domain.leaving import CHOICES
 from recollect.domain.page import Browsed, Counted, JournalPage
 from recollect.domain.requests import Caller
 from recollect.domain.results import Outcome, Recalled
@@ -25,6 +26,7 @@ _INK: Final = "#1f6feb"
 ADMINISTERED: Final = (
     *("add_user", "invite_user", "disable_user", "enable_user", "add_team", "grant_team", "revoke_team"),
     *("add_project", "grant_project", "revoke_project", "add_token", "revoke_token", "set_limits", "clear_limits"),
+    "delete_user",
 )
 """What the forms of the team do."""
 
@@ -132,7 +134,7 @@ def team(visit: Visit) -> Shown:
     audit = visit.administer("audit", before=visit.number("before", 0) or None, limit=30) if manages else None
     data |= {"usage": visit.administer("show_limits").holders}
     data |= {"limits": visit.administer("list_limits").limits if principal.administers() else ()}
-    return Shown("team.html", data | rights | {"audit": audit, "issued": None, "_manages": manages})
+    return Shown("team.html", data | rights | {"audit": audit, "issued": None, "departure": None, "_manages": manages})
 
 
 def administer(visit: Visit) -> Done | Shown:
@@ -144,10 +146,26 @@ def administer(visit: Visit) -> Done | Shown:
     for flag in ("admin", "private"):
         if flag in fields:
             fields[flag] = "true"
+    if name == "delete_user":
+        return _delete_user(visit, fields)
     done = visit.administer(name, **fields)
     if name in ("add_user", "invite_user", "add_token"):
         shown = team(visit)
         return Shown(shown.template, shown.data | {"issued": done})
+    return Done(visit.link("team"), done.message, data={"done": done})
+
+
+def _delete_user(visit: Visit, fields: dict[str, str]) -> Done | Shown:
+    """Delete a user once the form says that somebody has seen what it would do; before, show that."""
+    agreed = fields.pop("agreed", "")
+    choice, target = fields.pop("choice", ""), fields.pop("target", "")
+    named = {"user": fields.get("user", ""), choice: target or "true"} if choice in CHOICES else fields
+    if not agreed:
+        preview = visit.administer("delete_user", **named, dry_run=True)
+        shown = team(visit)
+        asked = {"user": named["user"], "choice": choice, "target": target}
+        return Shown(shown.template, shown.data | {"departure": preview, "_asked": asked})
+    done = visit.administer("delete_user", **named)
     return Done(visit.link("team"), done.message, data={"done": done})
 
 

@@ -29,9 +29,12 @@ from recollect.store.journal import tips as journal_tips
 from recollect.store.sql import store_metadata
 from recollect.store.sql.account_rows import TOKENS, role_of, token_of, user_of
 from recollect.store.sql.database import Database
+from recollect.store.sql.departures import DepartureWriting, add_done
 from recollect.store.sql.dialect import Dialect
 from recollect.store.sql.granted_access import Access, GrantedAccess, raise_version
+from recollect.store.sql.holds import HoldWriting
 from recollect.store.sql.limits import Quotas, clear_limits, resources_set, write_limits
+from recollect.store.sql.retention_rules import RetentionRuleWriting
 from recollect.store.sql.statements import select_in
 from recollect.store.sql.tables import (
     account,
@@ -87,6 +90,12 @@ class Accounts:
             yield AccountWriting(connection, actor, self._clock(), self._quotas, self._database.dialect)
             raise_version(connection)
 
+    @contextmanager
+    def looking(self) -> Iterator[AccountWriting]:
+        """Open a transaction that only looks; what is written in it is undone."""
+        with self._database.reading() as connection:
+            yield AccountWriting(connection, "", self._clock(), self._quotas, self._database.dialect)
+
     def user_of(self, issuer: str, subject: str) -> User | None:
         """Return the user that a person of an identity provider is here, without roles; None before they first came."""
         with self._database.reading() as connection:
@@ -131,6 +140,12 @@ class Accounts:
         with self._database.reading() as connection:
             query = TOKENS.where(account.c.name == user).order_by(token.c.id.desc())
             return [token_of(one) for one in connection.execute(query)]
+
+    def identities(self, user: str) -> list[tuple[str, str, datetime]]:
+        """Return the persons of the identity provider that are a user here: issuer, name there, and since when."""
+        columns = (identity.c.issuer, identity.c.subject, identity.c.created_at)
+        query = select(*columns).join(account, account.c.id == identity.c.account_id).where(account.c.name == user)
+        return [(row.issuer, row.subject, row.created_at) for row in self._database.rows(query.order_by(*columns))]
 
     def lines(self, teams: Sequence[str] | None, asked: Audit, limit: int, *, accounts: bool) -> list[AuditLine]:
         """Return journal lines of teams and their projects, the newest first, with those of accounts if asked for.
@@ -228,6 +243,57 @@ class AccountWriting:
         at = self._at if disabled else None
         self._connection.execute(update(account).where(account.c.name == name).values(disabled_at=at))
         self._journal_change(ACCOUNTS, "disable_user" if disabled else "enable_user", user=name)
+
+    def delete_user(self, name: str) -> dict[str, int]:
+        """Remove a user with their tokens, roles and persons of the identity provider; count the rows of each table."""
+        mine = self._account_id(name)
+        tables = (token, identity, membership, project_membership)
+        gone = {
+            table.name: self._connection.execute(delete(table).where(table.c.account_id == mine)).rowcount
+            for table in tables
+        }
+        self._connection.execute(delete(account).where(account.c.id == mine))
+        self._journal_change(ACCOUNTS, "delete_user", user=name)
+        return gone | {account.name: 1}
+
+    def open_tokens(self, name: str) -> int:
+        """Count the tokens of a user that open anything, with those of their browsers."""
+        mine = (token.c.account_id == self._account_id(name), token.c.revoked_at.is_(None))
+        return self._connection.execute(select(func.count()).select_from(token).where(*mine)).scalar_one()
+
+    def journal(self, chain: str, action: str, **changes: Any) -> int:
+        """Write a line about what changed no row of an account; return its id."""
+        self._journal_change(chain, action, **changes)
+        return self.last_line(chain)
+
+    def last_line(self, chain: str = ACCOUNTS) -> int:
+        """Return the id of the last line of a chain."""
+        query = select(func.max(journal.c.id)).where(journal.c.namespace == chain)
+        return int(self._connection.execute(query).scalar_one())
+
+    @property
+    def departures(self) -> DepartureWriting:
+        """Return what writes departures in this transaction."""
+        return DepartureWriting(self._connection)
+
+    @property
+    def holds(self) -> HoldWriting:
+        """Return what writes legal holds in this transaction."""
+        return HoldWriting(self._connection)
+
+    @property
+    def retention(self) -> RetentionRuleWriting:
+        """Return what writes rules of retention in this transaction."""
+        return RetentionRuleWriting(self._connection)
+
+    @property
+    def at(self) -> datetime:
+        """Return the time of whatever this transaction writes."""
+        return self._at
+
+    def note_done(self, number: int, counts: Mapping[str, int]) -> None:
+        """Add to what a departure has removed."""
+        add_done(self._connection, number, counts)
 
     def has_team(self, team: str) -> bool:
         """Say whether there is a team of this name."""

@@ -26,7 +26,8 @@ _COUNT = text(
     "INSERT INTO held (namespace_id, sensitivity, memories) VALUES (:namespace, :level, :change) "
     "ON CONFLICT (namespace_id, sensitivity) DO UPDATE SET memories = held.memories + :change"
 )
-_UNASKED = "summary:"
+UNASKED = "summary:"
+"""The beginning of the levels at which the words of what sums up a session are counted."""
 _OF_SESSION = select(memory.c.id).where(memory.c.type.in_(sorted(OF_SESSION)))
 _COUNT_WORD = text(
     "INSERT INTO word (namespace_id, sensitivity, text, uses) VALUES (:namespace, :level, :word, :change) "
@@ -116,7 +117,7 @@ def write_words(connection: Connection, namespace_id: int, words: Mapping[int, t
     """
     summing = {row.id for row in select_in(connection, _OF_SESSION, memory.c.id, words)}
     wanted = {
-        one: (f"{_UNASKED * (one in summing)}{level}", frozenset(" ".join(some).split()))
+        one: (f"{UNASKED * (one in summing)}{level}", frozenset(" ".join(some).split()))
         for one, (level, some) in words.items()
     }
     changes = Counter((level, word) for level, some in wanted.values() for word in some)

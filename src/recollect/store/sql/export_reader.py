@@ -8,14 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Table, exists, or_, select
+from sqlalchemy import ColumnElement, Connection, Table, exists, or_, select, true
 from sqlalchemy.exc import DatabaseError
 
 from recollect.domain.results import Fact, JournalEntry, Memory
 from recollect.domain.search import View
 from recollect.errors import StoreUnusable
 from recollect.store.sql import facts, mapping, store_metadata
+from recollect.store.sql.accounts import ACCOUNTS
 from recollect.store.sql.database import Database
+from recollect.store.sql.person_rows import facts_of_person, of_person
 from recollect.store.sql.statements import count
 from recollect.store.sql.tables import fact, memory
 from recollect.store.sql.tables import journal as journal_table
@@ -68,6 +70,18 @@ class ExportReader:
 
         return self._read_page(journal_table, read, after, limit)
 
+    def lines_naming(self, user: str, view: View, after: int, limit: int) -> list[JournalEntry]:
+        """Return the next journal lines that a user caused in the view's namespaces, or that name their account."""
+        name, changes = journal_table.c.namespace, journal_table.c.changes
+        of_accounts = ((name == ACCOUNTS) | name.startswith("team:")) & journal_table.c.memory_id.is_(None)
+        about = of_accounts & (changes["user"].as_string() == user)
+        caused = (journal_table.c.actor == user) & (_lines_of_view(view) | (name == ACCOUNTS))
+
+        def read(connection: Connection, mine: ColumnElement[bool], most: int) -> list[JournalEntry]:
+            return mapping.lines(connection, (about | caused) & mine, most)
+
+        return self._read_page(journal_table, read, after, limit)
+
     def counts(self, view: View) -> dict[str, int]:
         """Count what may leave; a damaged store is not counted."""
         try:
@@ -105,14 +119,17 @@ class ExportReader:
 
 
 def _may_leave(view: View) -> ColumnElement[bool]:
-    """Select rows of a level that may leave which have not expired."""
-    return of_levels(memory.c.sensitivity, view.sensitivities) & unexpired(view.now)
+    """Select rows of a level that may leave which have not expired; of an author where the view names any."""
+    theirs = true() if view.author is None else of_person(view.author)
+    return of_levels(memory.c.sensitivity, view.sensitivities) & unexpired(view.now) & theirs
 
 
 def _facts_of_view(connection: Connection, view: View) -> ColumnElement[bool]:
     """Select facts by their own level and by what becomes of the memory that states them."""
-    exported = exists().where(memory.c.id == fact.c.memory_id, _may_leave(view)).correlate(fact)
-    return facts.of_view(connection, view) & or_(fact.c.memory_id.is_(None), exported)
+    theirs = true() if view.author is None else facts_of_person(view.author)
+    mine = of_levels(memory.c.sensitivity, view.sensitivities) & unexpired(view.now)
+    exported = exists().where(memory.c.id == fact.c.memory_id, mine).correlate(fact)
+    return facts.of_view(connection, view) & or_(fact.c.memory_id.is_(None), exported) & theirs
 
 
 def _lines_of_view(view: View) -> ColumnElement[bool]:

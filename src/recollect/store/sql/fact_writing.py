@@ -12,6 +12,7 @@ from sqlalchemy import ColumnElement, insert, select, update
 from recollect.domain.enums import ObservationType, Sensitivity, strictest
 from recollect.domain.results import Fact
 from recollect.domain.transfer import FactRecord
+from recollect.errors import Conflict
 from recollect.gate import Cleared
 from recollect.store.entries import FactEntry
 from recollect.store.sql import mapping
@@ -134,11 +135,13 @@ class FactWriting:
         self._transaction.journal("quarantine", (old.memory_id, old.sensitivity, {"fact": old.id}))
 
     def delete(self, fact_id: int) -> bool:
-        """Remove a fact for good; say whether it was there."""
+        """Remove a fact for good; say whether it was there. Raises `Conflict` for a fact that a legal hold keeps."""
         own = self._transaction
         old = next(iter(self._find_facts(fact.c.id == fact_id, known(own.levels))), None)
         if old is None:
             return False
+        if (hold := own.holds.keeping(old.author, own.stored(old.sensitivity))) is not None:
+            raise Conflict(f"Fact {fact_id} stays as it is: {hold.called_by(own.actor)} keeps it.")
         own.execute(fact.delete().where(fact.c.id == fact_id))
         own.journal("delete", (None, old.sensitivity, {"fact": fact_id}))
         return True

@@ -36,6 +36,14 @@ def never_granted(connection: Connection) -> list[str]:
     return sorted(" ".join(filter(None, what[:-1])) for what in there - _rights_in_journal(connection))
 
 
+def _is_of(key: tuple[Any, ...], value: object, user: str) -> bool:
+    """Say whether a right is that of a user."""
+    if key[0] == "identity":
+        return value == user
+    place = {"user": 1, "token": 2, "role": 3}.get(key[0])
+    return place is not None and key[place] == user
+
+
 def _rights_in_journal(connection: Connection) -> set[tuple[Any, ...]]:
     """Return the rights that result from the journal's lines on users, teams, projects and tokens."""
     query = select(journal.c.namespace, journal.c.action, journal.c.changes).where(journal.c.memory_id.is_(None))
@@ -50,6 +58,10 @@ def _rights_in_journal(connection: Connection) -> set[tuple[Any, ...]]:
                 held["user", user] = changes["admin"]
             case "disable_user" | "enable_user":
                 (disabled.add if row.action == "disable_user" else disabled.discard)(user)
+            case "delete_user":
+                disabled.discard(user)
+                for key in [key for key in held if _is_of(key, held[key], user)]:
+                    del held[key]
             case "grant_team":
                 held["role", name, "", user] = changes["role"]
             case "revoke_team":

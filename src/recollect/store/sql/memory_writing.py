@@ -11,6 +11,7 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Table, delete, insert, literal, null, select, update
 
 from recollect.domain.enums import strictest
+from recollect.domain.leaving import Hold
 from recollect.domain.results import KEPT_AS, Memory
 from recollect.domain.transfer import MemoryState
 from recollect.store.entries import Entry
@@ -20,7 +21,7 @@ from recollect.store.sql.fact_writing import FactWriting
 from recollect.store.sql.memory_lookup import MemoryLookup
 from recollect.store.sql.sessions import forget_texts
 from recollect.store.sql.statements import count, insert_all
-from recollect.store.sql.tables import label, level_of, memory, moment, outbox, usage, vector
+from recollect.store.sql.tables import fact, label, level_of, memory, moment, outbox, usage, vector
 from recollect.store.sql.transaction import Transaction
 from recollect.store.sql.visibility import shown
 
@@ -175,11 +176,31 @@ class MemoryWriting:
             self._transaction.journal("quarantine", (memory_id, row.level, {}))
 
     def delete(self, memory_id: int, action: str = "delete") -> bool:
-        """Remove the memory, what was merged into it and all their traces; return whether it was there."""
+        """Remove the memory, what was merged into it and all their traces; return whether it was there.
+
+        What a legal hold keeps is hidden instead, and was not there to remove.
+        """
         if self._lookup.row(memory_id) is None:
+            return False
+        if self.hold_on(memory_id) is not None:
+            self.hide(memory_id)
             return False
         self._remove_memory(memory_id, action)
         return True
+
+    def hold_on(self, memory_id: int) -> Hold | None:
+        """Return the legal hold that keeps a memory, something merged into it, or a fact of these; None without any."""
+        own = self._transaction
+        if own.holds.whole is not None or not own.holds.people:
+            return own.holds.whole
+        found, new = list[int](), [memory_id]
+        while new:
+            found += new
+            new = list(own.execute(select(memory.c.id).where(memory.c.merged_into.in_(new))).scalars())
+        written = select(memory.c.author, level_of(memory)).where(memory.c.id.in_(found))
+        stated = select(fact.c.author, level_of(fact)).where(fact.c.memory_id.in_(found))
+        rows = [*own.execute(written), *own.execute(stated)]
+        return next(filter(None, (own.holds.keeping(row.author, row.level) for row in rows)), None)
 
     def request_purge(self) -> None:
         """Have the text index rewritten, so that nothing is left in it of what was overwritten."""

@@ -24,10 +24,12 @@ from recollect.store.sql import mapping, store_metadata
 from recollect.store.sql.candidate_rows import CandidateRows
 from recollect.store.sql.consolidation import Consolidation
 from recollect.store.sql.database import Database
+from recollect.store.sql.departures import Departures
 from recollect.store.sql.derived_rows import DerivedRows
 from recollect.store.sql.embeddings import Embeddings
 from recollect.store.sql.expressions import any_of
 from recollect.store.sql.facts import Facts
+from recollect.store.sql.holds import HoldRows
 from recollect.store.sql.journal_lines import JournalLines
 from recollect.store.sql.limits import Quotas, resources_set
 from recollect.store.sql.list_queries import Lists
@@ -35,7 +37,9 @@ from recollect.store.sql.moments import Moments
 from recollect.store.sql.namespaces import Namespaces
 from recollect.store.sql.outcomes import Outcomes
 from recollect.store.sql.overview import CountedViews, Overview
+from recollect.store.sql.person_rows import PersonRows
 from recollect.store.sql.query_facts import QueryFacts, query_facts
+from recollect.store.sql.retention_rules import RetentionRuleRows
 from recollect.store.sql.reviews import Reviews
 from recollect.store.sql.statements import count, select_in
 from recollect.store.sql.tables import memory
@@ -89,6 +93,10 @@ class Records:
     usage: UsageRows = field(init=False)
     derived: DerivedRows = field(init=False)
     stamps: store_metadata.Stamps = field(init=False)
+    people: PersonRows = field(init=False)
+    departures: Departures = field(init=False)
+    holds: HoldRows = field(init=False)
+    retention_rules: RetentionRuleRows = field(init=False)
 
     def __post_init__(self) -> None:
         counted = CountedViews()
@@ -98,6 +106,8 @@ class Records:
         self.journal, self.outcomes = JournalLines(self._database), Outcomes(self._database)
         self.namespaces, self.usage = Namespaces(self._database), UsageRows(self._database)
         self.embeddings = Embeddings(self._database, self._written, self._model)
+        self.people, self.departures = PersonRows(self._database), Departures(self._database)
+        self.holds, self.retention_rules = HoldRows(self._database), RetentionRuleRows(self._database)
         self.derived, self.stamps = DerivedRows(self._database), store_metadata.Stamps(self._database)
 
     @contextmanager
@@ -125,9 +135,11 @@ class Records:
         levels: Sequence[str] = PUBLIC_ONLY,
         *,
         dry: bool = False,
+        owner: str = "",
     ) -> Iterator[dict[str, Writing]]:
         """Open one write transaction on several namespaces, by their names; a `dry` one leaves nothing behind.
 
+        What is not public is that of the `owner`, who is the actor unless they act for somebody else.
         Raises `QuotaFull` as `writing` does, also in a dry run, of which the journal says nothing.
         """
         with (
@@ -137,7 +149,7 @@ class Records:
         ):
             stamps = store_metadata.read(connection)
             with self._within_quotas(connection, namespaces, stamps):
-                yield {name: self._open_writing(connection, name, actor, stamps, levels) for name in namespaces}
+                yield {name: self._open_writing(connection, name, actor, stamps, levels, owner) for name in namespaces}
             if dry:
                 inner.rollback()
 
@@ -165,13 +177,19 @@ class Records:
             raise
 
     def _open_writing(
-        self, connection: Connection, namespace: str, actor: str, stamps: Mapping[str, str], levels: Sequence[str] = ()
+        self,
+        connection: Connection,
+        namespace: str,
+        actor: str,
+        stamps: Mapping[str, str],
+        levels: Sequence[str] = (),
+        owner: str = "",
     ) -> Writing:
         """Return the subjects of a write in an open transaction on a namespace, in a store with these stamps."""
         embeds = store_metadata.is_model(stamps, self._model)
-        own = [owned(level, actor) for level in levels]
+        own = [owned(level, owner or actor) for level in levels]
         dialect, now = self._database.dialect, self._clock()
-        return Writing(Transaction(connection, dialect, namespace, actor, own, now, embeds))
+        return Writing(Transaction(connection, dialect, namespace, actor, own, now, embeds, owner))
 
     def snapshot(self) -> AbstractContextManager[object]:
         """Let all reads of this thread, share one transaction until the block ends."""

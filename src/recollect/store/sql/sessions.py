@@ -13,6 +13,7 @@ from recollect.domain.enums import Scope
 from recollect.domain.lifecycle import Decision, Observation, Session, SubmitPrompt
 from recollect.domain.requests import Caller
 from recollect.store.sql.database import Database
+from recollect.store.sql.holds import active_holds, sessions_without_hold
 from recollect.store.sql.statements import count, insert_all
 from recollect.store.sql.tables import memory, observation, session
 
@@ -111,6 +112,13 @@ class Sessions:
             query = select(session).where(mine).order_by(*_LATEST).limit(limit).offset(offset)
             return [_session_of(one) for one in connection.execute(query)], count(connection, session, mine)
 
+    def of_person(self, user: str, after: int, limit: int) -> list[Session]:
+        """Return the next sessions of a user in the order of their rows, in whichever project."""
+        mine = (session.c.owner == f"user:{user}") & (session.c.id > after)
+        with self._database.reading() as connection:
+            query = select(session).where(mine).order_by(session.c.id).limit(limit)
+            return [_session_of(row) for row in connection.execute(query)]
+
     def first_prompts(self, sessions: Sequence[Session]) -> dict[int, Observation]:
         """Return the first prompt that was noted of each of these sessions, by the number of the session's row."""
         row, number = observation.c.session_row, observation.c.number
@@ -190,10 +198,11 @@ class Sessions:
     def remove_before(self, at: datetime) -> int:
         """Remove the sessions that were last heard of before `at`, whoever's they are; return how many.
 
-        Those that somebody else removes or goes on with at this moment are left to them.
+        Those that somebody else removes or goes on with at this moment are left to them; a legal hold keeps others.
         """
-        old = select(session.c.id).where(session.c.last_at < at).with_for_update(skip_locked=True)
         with self._database.writing() as connection:
+            free = sessions_without_hold(active_holds(connection))
+            old = select(session.c.id).where(session.c.last_at < at, free).with_for_update(skip_locked=True)
             return connection.execute(delete(session).where(session.c.id.in_(old))).rowcount
 
 

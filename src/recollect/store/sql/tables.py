@@ -469,6 +469,54 @@ class UsageLimitRow(_Row, table=True):
     most: int = Field(sa_type=BigInteger)
 
 
+class LegalHoldRow(_Row, table=True):
+    """A legal hold on what a user wrote, or on a team or a project of it; it holds until it is released."""
+
+    __table_args__ = ({"sqlite_autoincrement": True},)
+
+    id: int | None = Field(default=None, primary_key=True)
+    name: str = Field(sa_type=Text)
+    person: str | None = Field(default=None, sa_type=Text)
+    team: str | None = Field(default=None, sa_type=Text)
+    project: str | None = Field(default=None, sa_type=Text)
+    reason: str = Field(sa_type=Text)
+    set_by: str = Field(sa_type=Text)
+    set_at: datetime = Field(sa_type=UtcDateTime)
+    released_by: str | None = Field(default=None, sa_type=Text)
+    released_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+
+
+class RetentionRuleRow(_Row, table=True):
+    """The days after which memories of a team, a project or a kind are removed; 0 is never, an empty name is all."""
+
+    team: str = Field(primary_key=True, sa_type=Text)
+    project: str = Field(primary_key=True, sa_type=Text)
+    fact_type: str = Field(primary_key=True, sa_type=Text)
+    days: float
+    set_by: str = Field(sa_type=Text)
+    set_at: datetime = Field(sa_type=UtcDateTime)
+
+
+class DepartureRow(_Row, table=True):
+    """The deletion of a user: what was chosen for their memories, what was done so far, and the receipt at the end.
+
+    `line` is the id of the journal's line with which it began.
+    """
+
+    __table_args__ = (_index("departure", "person"), {"sqlite_autoincrement": True})
+
+    id: int | None = Field(default=None, primary_key=True)
+    person: str = Field(sa_type=Text)
+    choice: str = Field(max_length=20)
+    target: str = Field(sa_type=Text)
+    actor: str = Field(sa_type=Text)
+    begun_at: datetime = Field(sa_type=UtcDateTime)
+    line: int
+    done: dict[str, Any] = Field(sa_type=_JSON)
+    ended_at: datetime | None = Field(default=None, sa_type=UtcDateTime)
+    receipt: dict[str, Any] | None = Field(default=None, sa_type=_JSON)
+
+
 class StoreMetadataRow(_Row, table=True):
     """A property of the store itself: its embedding model, its index generation."""
 
@@ -493,3 +541,4 @@ team_project, project_membership = _table(TeamProjectRow), _table(ProjectMembers
 token, usage_limit = _table(TokenRow), _table(UsageLimitRow)
 source_rule, withdrawal = _table(SourceRuleRow), _table(WithdrawalRow)
 session, observation, consolidation = _table(SessionRow), _table(ObservationRow), _table(ConsolidationRow)
+legal_hold, retention_rule, departure = _table(LegalHoldRow), _table(RetentionRuleRow), _table(DepartureRow)

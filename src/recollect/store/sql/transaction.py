@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, CursorResult, Executable, Table, insert
@@ -12,6 +13,7 @@ from sqlalchemy import ColumnElement, Connection, CursorResult, Executable, Tabl
 from recollect.domain.enums import owned
 from recollect.store import journal
 from recollect.store.sql.dialect import Dialect
+from recollect.store.sql.holds import NamespaceHolds, active_holds
 from recollect.store.sql.tables import memory, namespace
 from recollect.store.sql.visibility import namespace_ids, of_levels
 
@@ -22,7 +24,8 @@ _HIGHEST = 2**30  # no file may use up the ids that SQL and `parse_id` know, whi
 class Transaction:
     """What all subjects of a write share; `now` is the time of whatever it writes.
 
-    It neither finds nor changes memories of other levels than its `levels`, which are as they are stored.
+    It neither finds nor changes memories of other levels than its `levels`, which are as they are stored. What is not
+    public belongs to the `owner`, who is the actor unless somebody else acts on their memories.
     Where the store has moved to another model than ours, it `embeds` nothing: what is written waits for that model.
     `changed` says whether it left something to do for the vector index.
     """
@@ -34,6 +37,7 @@ class Transaction:
     levels: Sequence[str]
     now: datetime
     embeds: bool
+    owner: str = ""
     changed: bool = field(default=False, init=False)
     _id: int = field(default=0, init=False)
 
@@ -52,6 +56,11 @@ class Transaction:
             self._id = int(result.inserted_primary_key[0])  # type: ignore[index]
         return self._id
 
+    @cached_property
+    def holds(self) -> NamespaceHolds:
+        """Return the legal holds as they concern this namespace; none is set before this transaction ends."""
+        return NamespaceHolds(self.namespace, active_holds(self.connection))
+
     def execute(self, statement: Executable, values: Any = None) -> CursorResult[Any]:
         """Run a statement in this transaction, once for each mapping where `values` is a list of them."""
         return self.connection.execute(statement, values)
@@ -66,8 +75,8 @@ class Transaction:
         return self.dialect.claim_ids(self.connection, table, possible)
 
     def stored(self, level: str) -> str:
-        """Return a level as it is stored: what is not public belongs to whoever writes."""
-        return owned(level, self.actor)
+        """Return a level as it is stored: what is not public belongs to the owner."""
+        return owned(level, self.owner or self.actor)
 
     def journal(self, action: str, *lines: tuple[int | None, str, dict[str, Any]]) -> None:
         """Add a line for each memory, its level and what changed in it, to the journal."""

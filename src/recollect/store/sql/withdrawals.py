@@ -183,6 +183,8 @@ class WithdrawalWriting:
         hidden = memory.c.deleted_at.is_not(None)
         for number, undo in self.old(days):
             away = [taken for taken in ids_hidden_by(undo) if self._lookup.row(taken, hidden) is not None]
+            if any(self._memories.hold_on(taken) for taken in away):
+                continue  # until the hold is released
             gone += [taken for taken in away if self._memories.delete(taken, "purge")]
             self.drop(number)
         return gone

@@ -12,6 +12,7 @@ from recollect.store.sql.memory_imports import MemoryImports
 from recollect.store.sql.memory_lookup import MemoryLookup
 from recollect.store.sql.memory_writing import MemoryWriting
 from recollect.store.sql.outcomes import OutcomeWriting
+from recollect.store.sql.person_rows import PersonWriting
 from recollect.store.sql.retention import RetentionLookup
 from recollect.store.sql.reviews import ReviewWriting
 from recollect.store.sql.session_texts import SessionTexts
@@ -38,6 +39,7 @@ class Writing:
     withdrawals: WithdrawalWriting = field(init=False)
     summary_members: SummaryMembers = field(init=False)
     session_texts: SessionTexts = field(init=False)
+    person: PersonWriting = field(init=False)
 
     def __post_init__(self) -> None:
         own = self.transaction
@@ -50,3 +52,4 @@ class Writing:
         self.reviews = ReviewWriting(own, self.lookup)
         self.withdrawals = WithdrawalWriting(own, self.lookup, self.memories)
         self.summary_members, self.session_texts = SummaryMembers(own), SessionTexts(own)
+        self.person = PersonWriting(own)

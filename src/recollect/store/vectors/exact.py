@@ -55,6 +55,9 @@ _SHOWN = (
     .where(shown(), any_of(tables.memory.c.id, IDS))  # before a first ANALYZE, PostgreSQL reads all memories otherwise
     .order_by(_vector.ordinal)
 )
+_SHOWN_IN = _SHOWN.join(tables.namespace, tables.namespace.c.id == tables.memory.c.namespace_id).where(
+    tables.namespace.c.name == bindparam("namespace")
+)
 _FIRST: Final = case((_vector.ordinal == 0, _vector.tokens))
 _WITH_FIRST_TOKENS = select(_vector.memory_id, _vector.ordinal, _FIRST, _vector.embedding).where(_of_ids)
 """The tokens of the first chunk come along, since most memories have no other."""
@@ -174,10 +177,11 @@ def scan(
     return nearest_first(best, limit)
 
 
-def vectors_of(connection: Connection, ids: Iterable[int]) -> dict[int, list[Vector]]:
-    """Return the vectors of each memory that the index holds, in the order of its chunks."""
+def vectors_of(connection: Connection, ids: Iterable[int], namespace: str | None = None) -> dict[int, list[Vector]]:
+    """Return the vectors of each memory that the index holds, in the order of its chunks; of a namespace or all."""
     found: dict[int, list[Vector]] = defaultdict(list)
-    for row in connection.execute(_SHOWN, {"ids": ids}):
+    query, named = (_SHOWN, {}) if namespace is None else (_SHOWN_IN, {"namespace": namespace})
+    for row in connection.execute(query, {"ids": ids, **named}):
         if len(row.embedding) % FLOAT == 0:  # else it is damaged
             found[row.memory_id].append(as_vector(row.embedding))
     return found

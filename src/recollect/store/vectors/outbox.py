@@ -207,7 +207,7 @@ class Outbox:
             most[namespace][memory_id] = max(chunks, most[namespace].get(memory_id, 0))
         for namespace, chunks_of in most.items():
             with self._database.reading() as connection:
-                stored = vectors_of(connection, chunks_of)
+                stored = vectors_of(connection, chunks_of, namespace)
             gone = [
                 chunk_id(memory_id, ordinal)
                 for memory_id, chunks in chunks_of.items()

@@ -180,6 +180,12 @@ class VectorSearch(SqlVectors):
         if self._broken:
             self.sync()
 
+    def purge(self) -> None:
+        """Build anew at once, whatever their size, the namespaces in which vectors were forgotten."""
+        with self._syncing, self._distrust_on_failure("cannot be purged"):
+            if self._is_our_model():
+                self._purge_forgotten(everything=True)
+
     @contextmanager
     def exchanging(self) -> Iterator[None]:
         """Keep the index as it is while SQL's vectors are exchanged, then serve the generation that SQL names."""
