@@ -53,3 +53,15 @@ def test_a_hold_is_set_and_released(typed: Typed) -> None:
     assert typed("retention", "list", "--json").json["rules"][0]["days"] == 30
     assert typed("retention", "drop", "crew").code == 0
     assert "there are no rules" in typed("retention", "list").out
+
+
+def test_a_project_behind_the_command_is_that_of_the_team(typed: Typed) -> None:
+    """`--project` narrows a rule or a hold to a project of the team, and is never taken for the caller's own."""
+    typed("team", "add", "crew")
+    assert typed("retention", "set", "crew", "30", "--project", "vault", "--yes").code == 0
+    (rule,) = typed("retention", "list", "--json").json["rules"]
+    assert (rule["team"], rule["project"], rule["days"]) == ("crew", "vault", 30)
+    assert typed("retention", "drop", "crew", "--project", "vault").code == 0
+    assert typed("hold", "set", "case-8", "--team", "crew", "--project", "vault").code == 0
+    (hold,) = typed("hold", "list", "--json").json["holds"]
+    assert (hold["team"], hold["project"]) == ("crew", "vault")

@@ -98,7 +98,7 @@ def from_fields(
     }
     filters = Filters.model_fields if issubclass(request, Filters) else {}
     options = {
-        name: _option_for(name, field, FILTERS if name in filters else None, stores=issubclass(request, _STORES))
+        name: _option_for(name, field, FILTERS if name in filters else None, request)
         for name, field in fields.items()
         if name not in arguments
     }
@@ -163,14 +163,21 @@ def _argument_for(name: str, field: FieldInfo) -> inspect.Parameter:
     return _keyword_parameter(name, str | None, about, None)
 
 
-def _option_for(name: str, field: FieldInfo, panel: str | None, *, stores: bool) -> inspect.Parameter:
-    """Return the option for a field; in a command that `stores`, the option of a level marks the memory."""
-    kind = _plain_type(field.annotation)
+def _option_names(name: str, request: type[Request]) -> tuple[str, ...]:
+    """Return the names of a field's option; with a team, `--project` is a project of that team and not the caller's."""
+    if name == "project" and "team" in request.model_fields:
+        return ("--project",)
+    called = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
+    return (called,) if isinstance(called, str) else called
+
+
+def _option_for(name: str, field: FieldInfo, panel: str | None, request: type[Request]) -> inspect.Parameter:
+    """Return the option for a field of a request; where it stores, the option of a level marks the memory."""
+    kind, stores = _plain_type(field.annotation), issubclass(request, _STORES)
     level = name.removeprefix("allow_")
     mark = f"Mark it as {level}: only you can read it, and only with `--{level}`. Credentials are refused all the same."
     text = mark if stores and name in Levels.model_fields else _help_of(field)
-    called = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
-    names = (called,) if isinstance(called, str) else called
+    names = _option_names(name, request)
     shown = _METAVARS.get(_type_of_member(field.annotation))
     complete: Callable[..., list[str]] | None = _lazy_completion(name) if name in _STORED else None
     if issubclass(kind, StrEnum) and len(kind) > _MOST_CHOICES:
