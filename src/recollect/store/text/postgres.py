@@ -19,7 +19,7 @@ from recollect.store.sql.tables import memory
 from recollect.store.sql.visibility import namespace_ids, run_visible, values_of
 from recollect.store.text.bm25 import LONGEST, Holders, numbers
 from recollect.store.text.index import Term
-from recollect.store.text.postgres_schema import EVERYTHING, FILLED
+from recollect.store.text.postgres_schema import EVERYTHING, FILLED, WORD_PIECES
 from recollect.store.text.spelling import similar
 from recollect.store.text.vocabulary import SqlVocabulary
 
@@ -61,9 +61,9 @@ _STARTING = text(
     GROUP BY word.text ORDER BY length(word.text), word.text LIMIT :most"""
 ).bindparams(bindparam("last", _LAST), bindparam("most", _MOST))
 _HOLDING = text(
-    """SELECT text, sum(uses) AS uses FROM word
-    WHERE namespace_id = ANY(:numbers) AND sensitivity = ANY(:levels) AND text LIKE :like ESCAPE '\\'
-    AND length(text) BETWEEN :shortest AND :longest GROUP BY text ORDER BY length(text), text LIMIT :most"""
+    f"""SELECT text, sum(uses) AS uses FROM word
+    WHERE namespace_id = ANY(:numbers) AND sensitivity = ANY(:levels) AND {WORD_PIECES} LIKE :like ESCAPE '\\'
+    AND length(text) BETWEEN :shortest AND :longest GROUP BY text ORDER BY length(text), text LIMIT :most"""  # noqa: S608 - our own text
 ).bindparams(bindparam("most", _MOST))
 
 
