@@ -38,7 +38,7 @@ def statements(office: Office) -> Iterator[list[str]]:
     sent: list[str] = []
 
     def note(_connection: Connection, _cursor: object, statement: str, *_: object) -> None:
-        if not statement.startswith(("BEGIN", "SET LOCAL")):
+        if not statement.startswith(("BEGIN", "SELECT set_config")):
             sent.append(statement)
 
     event.listen(office.store.database.engine, "before_cursor_execute", note)

@@ -243,6 +243,27 @@ def test_hidden_memories_are_not_found(store: Any) -> None:
     assert store.text.substring("uokk", store.view(), 9) == []
 
 
+def test_what_a_visible_memory_holds_is_said_of_all_terms_at_once(store: Any) -> None:
+    """Of words and phrases those are held that a visible memory holds, in whatever form they are asked for."""
+    store.add("quokka burrows under the old lantern")
+    store.add("a wombat sleeps", expires_at=store.clock())
+    store.add("numbat feet", "user:eve")
+    asked = ["quokka", "quokkas", "old lantern", "lantern old", "wombat", "numbat", "burrow", "-", "tide"]
+    assert store.text.held(asked, store.view()) == {"quokka", "quokkas", "old lantern", "burrow"}
+    assert store.text.held([], store.view()) == frozenset()
+    assert store.text.held(asked, store.view("user:nobody")) == frozenset()
+
+
+def test_a_term_is_held_behind_many_hidden_memories(store: Any) -> None:
+    """However many hidden memories hold a word, the only visible one of them is looked for to the end."""
+    with store.records.writing("project:crew/engine", "ada") as transaction:
+        for number in range(130):
+            gone = None if number == 129 else store.clock()
+            transaction.memories.insert(make_entry(f"quokka number {number}", chunks=0, expires_at=gone))
+            transaction.memories.insert(make_entry(f"wombat number {number}", chunks=0, expires_at=store.clock()))
+    assert store.text.held(["quokka", "wombat"], store.view()) == {"quokka"}
+
+
 def test_what_is_hidden_weighs_nothing(store: Any) -> None:
     """Neither other namespaces nor levels above the view's change a score, and repeating a word raises it."""
     once = store.add("the lantern swings over a quiet deck tonight", "user:ada")

@@ -16,6 +16,7 @@ from recollect.store.vectors import vector_search
 
 MOST = 6  # and the beginning of their transaction
 SCAN = 3  # of a namespace that is so small that all of its vectors are looked at
+GUESSES = 3  # of the words that a misspelt one may be
 NOTES = [f"The {thing} keeps its settings in {place}." for thing in ("daemon", "index", "gate") for place in "abcdefgh"]
 
 
@@ -57,6 +58,19 @@ def test_a_recall_asks_the_database_a_few_times(
     assert count(1) == count(10) <= most
     if scanned:  # else the index of so few is asked again and again
         assert count(20) == count(100) <= most + 3
+
+
+def test_what_is_held_of_spellings_is_asked_at_once(notes: App) -> None:
+    """Memories are searched as often for three misspelt words as for one; each word adds what resembles it."""
+    notes.vectors.sync()
+
+    def asked(words: str) -> list[str]:
+        return statements(notes, Query(query=f"{words} of the index"))
+
+    several = [asked(words) for words in ("setings", "setings deamon", "setings deamon keps")]
+    assert [sum("memory_text" in one for one in some) for some in several] == [3, 3, 3]
+    assert [len(some) - len(several[0]) for some in several] == [0, GUESSES, 2 * GUESSES]
+    assert sum("memory_text" in one for one in asked("settings")) == 1
 
 
 def test_a_recall_with_its_counting_is_at_most_eight_statements(notes: App, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,7 +55,7 @@ def test_calls_at_once_all_succeed(pooled_url: str, open_store: Callable[..., Ap
 
 
 def test_limits_are_those_of_a_transaction(pooled: Database, pooled_url: str) -> None:
-    """Each of our transactions has its limit of time, and whoever gets the session next has none of ours."""
+    """Each of our transactions has its limit of time and no compiler; whoever gets the session next has none of it."""
     asked = text("SHOW statement_timeout")
     with pooled.reading() as connection:
         assert connection.execute(asked).scalar() == "10min"
@@ -63,8 +63,11 @@ def test_limits_are_those_of_a_transaction(pooled: Database, pooled_url: str) ->
         assert connection.execute(asked).scalar() == "10min"
     with pooled.exclusive() as connection:
         assert connection.execute(asked).scalar() == "0"
+    with pooled.reading() as connection:
+        assert connection.execute(text("SHOW jit")).scalar() == "off"
     with psycopg.connect(pooled_url) as other:
         assert other.execute("SHOW statement_timeout").fetchone() == ("0",)
+        assert other.execute("SHOW jit").fetchone() == ("on",)
 
 
 def test_nothing_stays_in_a_session(pooled: Database, pooled_url: str) -> None:

@@ -329,7 +329,8 @@ def search_terms(app: App, query: ParsedQuery, view: View) -> SearchTerms:
     partial = [one for one in compounds if not uses.keys() >= set(one.words)]
     partial += [Phrase(word, (word,)) for word in unknown if not word.isascii()]
     corrections = [(expansion.written, expansion.spellings[0]) for expansion in expanded]
-    certain = [(written, meant) for written, meant in corrections if meant.weight >= _SURE]
+    certain = [(written, meant.text) for written, meant in corrections if meant.weight >= _SURE]
+    visible = app.text.held([meant for _, meant in certain], _unfiltered(view)) if certain else ()
     return SearchTerms(
         terms=tuple(dict.fromkeys(terms)),
         weights=weights,
@@ -339,7 +340,7 @@ def search_terms(app: App, query: ParsedQuery, view: View) -> SearchTerms:
         spellings={word: one.spellings for one in reversed((*shortened, *expanded)) for word in one.words},
         size=size,
         partial=tuple({one.text: one for one in partial}.values()),
-        corrections=tuple((written, meant.text) for written, meant in certain if _is_term_visible(app, meant, view)),
+        corrections=tuple((written, meant) for written, meant in certain if meant in visible),
     )
 
 
@@ -349,12 +350,9 @@ def _rarest_words(telling: Sequence[str], uses: Mapping[str, int]) -> list[str]:
     return list(telling[: max(sum(cost <= _MOST_RANKED for cost in costs), _FEWEST)])
 
 
-def _is_term_visible(app: App, term: Term, view: View) -> bool:
-    """Say whether the caller may see a memory with the term: no spelling tells of hidden or expired memories."""
-    unfiltered = View(
-        namespaces=view.namespaces, now=view.now, sensitivities=view.sensitivities, superseded=view.superseded
-    )
-    return bool(app.text.search([Term(term.text)], unfiltered, 1))
+def _unfiltered(view: View) -> View:
+    """Return a view of all that the caller may see: no spelling tells of hidden or expired memories."""
+    return View(namespaces=view.namespaces, now=view.now, sensitivities=view.sensitivities, superseded=view.superseded)
 
 
 def _best_ids(scores: Mapping[int, float], most: int) -> list[int]:

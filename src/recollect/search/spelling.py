@@ -79,13 +79,19 @@ def expansions(
     found = _join_words(app, query, frozenset(unknown), joined, view)
     expanded = {word for one in found for word in one.words}
     left = [word for word in unknown if word not in expanded][:_MOST_WORDS]
-    tokens = app.embedder.counter() if left else None
-    nothing_stored = len(unknown) == len(query.words)
+    if not left:
+        return found
+    tokens = app.embedder.counter()
+    doubted = {word for word in left if tokens is not None and tokens(word) <= 1}
+    corrected = left if len(unknown) == len(query.words) else [word for word in left if word not in doubted]
+    similar = {word: _similar_terms(app, word, view) for word in corrected}
+    splits = _possible_splits(app, left, view)
+    asked = {word for word, terms in similar.items() if terms and "_" not in word}
+    held = app.text.held({*asked, *(phrase for phrases in splits.values() for phrase in phrases)}, view)
     for word in left:
-        doubt = _DOUBT if tokens is not None and tokens(word) <= 1 else 0.0
-        spellings = [] if doubt and not nothing_stored else _similar_terms(app, word, view, doubt)
-        if phrase := _split_word(app, word, view):
-            spellings = [Term(phrase, _SPLIT), *spellings]
+        trust = 1.0 - _DOUBT if "_" not in word and (word in doubted or word in held) else 1.0
+        split = [Term(phrase, _SPLIT) for phrase in splits[word] if phrase in held][:1]
+        spellings = [*split, *(Term(one.text, one.weight * trust) for one in similar.get(word, ()))]
         if spellings:
             likely = tuple(one for one in spellings if one.weight >= spellings[0].weight - _MARGIN)
             found.append(Expansion(word, (word,), likely))
@@ -108,40 +114,46 @@ def _join_words(
     app: App, query: ParsedQuery, unknown: frozenset[str], joined: Mapping[str, Phrase], view: View
 ) -> list[Expansion]:
     """Return the stored words that words of the query make when they are written together, unless both are stored."""
-    found: list[Expansion] = []
-    for word, phrase in joined.items():
-        words = tuple(one for one in phrase.words if one in query.words)
-        sure = not unknown.isdisjoint(words)
-        if word not in STOP_WORDS and (sure or not app.text.search([Term(phrase.text)], view, 1)):
-            weight = _JOINED if phrase in query.pairs and not sure else _COMPOUND
-            found.append(Expansion(phrase.text, words, (Term(word, weight),)))
+    joined = {word: phrase for word, phrase in joined.items() if word not in STOP_WORDS}
+    words = {word: tuple(one for one in phrase.words if one in query.words) for word, phrase in joined.items()}
+    sure = {word for word, some in words.items() if not unknown.isdisjoint(some)}
+    doubtful = [phrase.text for word, phrase in joined.items() if word not in sure]
+    held = app.text.held(doubtful, view) if doubtful else ()
+    return [
+        Expansion(
+            phrase.text,
+            words[word],
+            (Term(word, _JOINED if phrase in query.pairs and word not in sure else _COMPOUND),),
+        )
+        for word, phrase in joined.items()
+        if word in sure or phrase.text not in held
+    ]
+
+
+def _similar_terms(app: App, word: str, view: View) -> list[Term]:
+    """Return the stored terms that `word` may misspell or be a part of, none where another form of it is stored."""
+    found = [one for one in app.text.similar(word, view, _MOST_SIMILAR) if one.text not in STOP_WORDS]
+    if "_" not in word and any(stem(one.text) == stem(word) for one in found):
+        return []
     return found
 
 
-def _similar_terms(app: App, word: str, view: View, doubt: float) -> list[Term]:
-    """Return the stored terms that `word` may misspell or be a part of, none where another form of it is stored."""
-    found = [one for one in app.text.similar(word, view, _MOST_SIMILAR) if one.text not in STOP_WORDS]
-    if not found or "_" in word:
-        return found
-    if any(stem(one.text) == stem(word) for one in found):
-        return []
-    if app.text.search([Term(word)], view, 1):
-        doubt = _DOUBT
-    return [Term(one.text, one.weight * (1.0 - doubt)) for one in found]
+def _possible_splits(app: App, words: Sequence[str], view: View) -> dict[str, list[str]]:
+    """Return the phrases that each word may be without spaces, hyphens or underscores, likeliest first."""
+    long = [word for word in words if _SHORTEST <= len(word) <= _LONGEST]
+    cuts = {piece for word in long if "_" not in word for piece in _pieces_of(word)}
+    known = app.text.frequencies(list(cuts), view)
+    found: dict[str, list[str]] = {word: [] for word in words}
+    for word in long:
+        ways = [tuple(filter(None, word.split("_")))] if "_" in word else _ways_to_split(word, known)
+        ways.sort(key=lambda pieces: (len(pieces), -min(map(len, pieces), default=0)))
+        found[word] = [" ".join(pieces) for pieces in ways[:_MOST_SPLITS] if len(pieces) > 1]
+    return found
 
 
-def _split_word(app: App, word: str, view: View) -> str:
-    """Return the stored phrase that `word` is without spaces, hyphens or underscores; empty where there is none."""
-    if not _SHORTEST <= len(word) <= _LONGEST:
-        return ""
-    if "_" in word:
-        splits = [tuple(piece for piece in word.split("_") if piece)]
-    else:
-        cuts = {word[start:end] for start in range(len(word)) for end in range(start + 2, len(word) + 1)}
-        known = app.text.frequencies(list(cuts), view)
-        splits = sorted(_ways_to_split(word, known), key=lambda pieces: (len(pieces), -min(map(len, pieces))))
-    phrases = (" ".join(pieces) for pieces in splits[:_MOST_SPLITS] if len(pieces) > 1)
-    return next((phrase for phrase in phrases if app.text.search([Term(phrase)], view, 1)), "")
+def _pieces_of(word: str) -> set[str]:
+    """Return each stretch of at least two letters of a word."""
+    return {word[start:end] for start in range(len(word)) for end in range(start + 2, len(word) + 1)}
 
 
 def _ways_to_split(word: str, known: Mapping[str, int], before: int = 0) -> list[tuple[str, ...]]:

@@ -37,11 +37,12 @@ _POOLED: Final = "pooled"  # what is known of a connection: whether its transact
 _TIMEOUT: Final = "10min"
 # The server ends what we wait for too long, and lets go of the locks of a replica that is cut off. It knows the session
 # by another number than a pooler gave us; then the limits end with this transaction, and `_begin_transaction` sets them
-# in each.
+# in each. Our statements take milliseconds, and to compile one may take a second.
 _LIMITS: Final = """SELECT pooled, set_config('statement_timeout', %s, pooled),
     set_config('tcp_keepalives_idle', '30', pooled), set_config('tcp_keepalives_interval', '10', pooled),
-    set_config('tcp_keepalives_count', '3', pooled) FROM (SELECT pg_backend_pid() <> %s AS pooled) AS session"""
-_LIMITED: Final = f"SET LOCAL statement_timeout = '{_TIMEOUT}'"
+    set_config('tcp_keepalives_count', '3', pooled), set_config('jit', 'off', pooled)
+    FROM (SELECT pg_backend_pid() <> %s AS pooled) AS session"""
+_LIMITED: Final = f"SELECT set_config('statement_timeout', '{_TIMEOUT}', true), set_config('jit', 'off', true)"
 _UNLIMITED = text("SET LOCAL statement_timeout = 0")  # a migration or a restored backup may take long
 _SNAPSHOT: Final = "snapshot"  # the option of a connection whose transaction sees one state
 _BEGIN: Final = "BEGIN"

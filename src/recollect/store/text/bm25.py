@@ -16,6 +16,7 @@ from recollect.store.sql.expressions import any_of
 from recollect.store.sql.mapping import IDS
 from recollect.store.sql.tables import memory
 from recollect.store.sql.visibility import run_visible
+from recollect.store.text.index import Term
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,14 +32,20 @@ _stemmer = Stemmer("porter")
 
 
 class Holders(NamedTuple):
-    """The texts that hold one term of a query, of some weight: places int64[n], and how often it stands in each.
+    """The texts that hold one term of a query: places int64[n], and how often it stands in each.
 
-    A place is the id of a memory × `LONGEST` + the length of its text.
+    A place is the id of a memory × `LONGEST` + the length of its text. The `terms` are those of the query that are one
+    for the index.
     """
 
-    weight: float
+    terms: Sequence[Term]
     places: NDArray[np.int64]
     times: NDArray[np.int64]
+
+    @property
+    def weight(self) -> float:
+        """Return the greatest weight of the terms."""
+        return max(term.weight for term in self.terms)
 
 
 class Ranked(NamedTuple):
@@ -77,10 +84,11 @@ def bm25(holders: Iterable[Holders], memories: int, average: float, uncounted: S
     every_text = memories - len(uncounted)
     ids: list[NDArray[np.int64]] = [np.zeros(0, np.int64)]
     scores: list[NDArray[np.float64]] = [np.zeros(0)]
-    for weight, known, times in holders:
+    for holder in holders:
+        known, times = holder.places, holder.times
         if len(known):
             uses = len(known) - int(np.isin(known // LONGEST, uncounted).sum()) if uncounted else len(known)
-            worth = weight * max(math.log((max(every_text - uses, 0) + 0.5) / (uses + 0.5)), _LEAST_WORTH)
+            worth = holder.weight * max(math.log((max(every_text - uses, 0) + 0.5) / (uses + 0.5)), _LEAST_WORTH)
             ids.append(known // LONGEST)
             scores.append(worth * times * 2.2 / (times + 1.2 * (0.25 + 0.75 * (known % LONGEST) / average)))
     every, which = np.unique(np.concatenate(ids), return_inverse=True)
@@ -105,3 +113,21 @@ def best_visible(connection: Connection, view: View, ranked: Ranked, limit: int)
             break
         start, step = start + step, 2 * step
     return dict(islice(found.items(), limit))
+
+
+def visibly_held(connection: Connection, view: View, holders: Iterable[Holders]) -> frozenset[str]:
+    """Return the terms that a memory holds which a view may see, as the query has them.
+
+    A few memories of each term are looked at, then twice as many of those for which none was seen.
+    """
+    found: list[str] = []
+    left = [(one.terms, (one.places // LONGEST).tolist()) for one in holders]
+    step, start = _LOOKED_AT, 0
+    while left := [(terms, ids) for terms, ids in left if start < len(ids)]:
+        some = {one for _, ids in left for one in ids[start : start + step]}
+        seen = set(run_visible(connection, _BY_ID, view, ids=some).scalars())
+        stands = [not seen.isdisjoint(ids[start : start + step]) for _, ids in left]
+        found += [one.text for (terms, _), here in zip(left, stands, strict=True) if here for one in terms]
+        left = [one for one, here in zip(left, stands, strict=True) if not here]
+        start, step = start + step, 2 * step
+    return frozenset(found)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -28,8 +29,8 @@ _LIMIT: BindParameter[int] = bindparam("limit")
 # the time that rows take. Words count as often as they stand, phrases once a memory.
 _HOLDERS = text(
     """WITH asked AS (SELECT json_extract(value, '$[0]') AS term, json_extract(value, '$[1]') AS counted,
-        json_extract(value, '$[2]') AS weight FROM json_each(:terms))
-    SELECT weight, CASE WHEN counted THEN (
+        key AS number FROM json_each(:terms))
+    SELECT number, CASE WHEN counted THEN (
         SELECT group_concat(doc * :shift + min(length, :shift - 1))
         FROM memory_text_place AS place CROSS JOIN text_length ON memory_id = doc
         WHERE place.term = asked.term AND namespace_id IN (SELECT value FROM json_each(:here))
@@ -84,8 +85,10 @@ class SqliteText(SqlVocabulary):
     def _holders(self, connection: Connection, terms: Sequence[Term], view: View) -> Iterable[Holders]:
         values = values_of(connection, view)
         here = {"here": _json(values["here"]), "levels": _json(values["levels"])}
-        rows = connection.execute(_HOLDERS, here | {"terms": _json(_index_terms(terms))}).all()
-        return [Holders(weight, *counted(numbers(listed))) for weight, listed in rows]
+        asked = _index_terms(terms)
+        rows = connection.execute(_HOLDERS, here | {"terms": _json(asked)}).all()
+        groups = list(asked.values())
+        return [Holders(groups[number], *counted(numbers(listed))) for number, listed in rows]
 
     def substring(self, piece: str, view: View, limit: int) -> list[int]:
         """Return memories in whose text `piece` (at least three characters) stands, letter case aside."""
@@ -172,15 +175,15 @@ class _StoredWords:
         return {row.text: row.uses for row in rows}
 
 
-def _index_terms(terms: Sequence[Term]) -> list[tuple[str, bool, float]]:
-    """Return each distinct term with its weight: a word as the index holds it, or else a phrase in its syntax."""
-    found: dict[tuple[str, bool], float] = {}
+def _index_terms(terms: Sequence[Term]) -> dict[tuple[str, bool], list[Term]]:
+    """Return the terms by what the index is asked for: a word as it holds it, or else a phrase in its syntax."""
+    found: dict[tuple[str, bool], list[Term]] = defaultdict(list)
     for term in terms:
         base = stemmed(term.text)
         is_word = bool(base) and not _UNCOUNTED.search(base)
         known = base if is_word else quoted(term.text)
-        found[known, is_word] = max(found.get((known, is_word), 0.0), term.weight)
-    return [(known, is_word, weight) for (known, is_word), weight in found.items()]
+        found[known, is_word].append(term)
+    return found
 
 
 def quoted(phrase: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -26,6 +26,9 @@ class TextIndex(Protocol):
 
     def ranked(self, terms: Sequence[Term], view: View, limit: int) -> dict[int, float]:
         """Return the best `limit` memories of the view's namespaces and levels, whatever its other filters."""
+
+    def held(self, phrases: Collection[str], view: View) -> frozenset[str]:
+        """Return those of these words and phrases that stand in a memory which the view may see."""
 
     def substring(self, piece: str, view: View, limit: int) -> list[int]:
         """Return memories in whose text `piece` (at least three characters) stands, letter case aside."""

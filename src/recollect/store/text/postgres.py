@@ -7,6 +7,7 @@ namespaces and levels, down to the counts that bm25 takes.
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,7 +20,7 @@ from recollect.store.sql.tables import memory
 from recollect.store.sql.visibility import namespace_ids, run_visible, values_of
 from recollect.store.text.bm25 import LONGEST, Holders, numbers
 from recollect.store.text.index import Term
-from recollect.store.text.postgres_schema import EVERYTHING, FILLED
+from recollect.store.text.postgres_schema import EVERYTHING, FILLED, WORD_PIECES
 from recollect.store.text.spelling import similar
 from recollect.store.text.vocabulary import SqlVocabulary
 
@@ -61,9 +62,9 @@ _STARTING = text(
     GROUP BY word.text ORDER BY length(word.text), word.text LIMIT :most"""
 ).bindparams(bindparam("last", _LAST), bindparam("most", _MOST))
 _HOLDING = text(
-    """SELECT text, sum(uses) AS uses FROM word
-    WHERE namespace_id = ANY(:numbers) AND sensitivity = ANY(:levels) AND text LIKE :like ESCAPE '\\'
-    AND length(text) BETWEEN :shortest AND :longest GROUP BY text ORDER BY length(text), text LIMIT :most"""
+    f"""SELECT text, sum(uses) AS uses FROM word
+    WHERE namespace_id = ANY(:numbers) AND sensitivity = ANY(:levels) AND {WORD_PIECES} LIKE :like ESCAPE '\\'
+    AND length(text) BETWEEN :shortest AND :longest GROUP BY text ORDER BY length(text), text LIMIT :most"""  # noqa: S608 - our own text
 ).bindparams(bindparam("most", _MOST))
 
 
@@ -132,20 +133,20 @@ class _StoredWords:
 
 def _holders(connection: Connection, terms: Sequence[Term], here: dict[str, Any]) -> list[Holders]:
     """Return what holds each distinct term. A term of several words is a phrase, and counts once a memory."""
-    weights: dict[tuple[str, ...], float] = {}
-    typed: dict[tuple[str, ...], str] = {}
+    groups: dict[tuple[str, ...], list[Term]] = defaultdict(list)
     for term, words in _words_by_term(connection, terms):
-        weights[words] = max(weights.get(words, 0.0), term.weight)
-        typed.setdefault(words, term.text)
-    single = [words[0] for words in weights if len(words) == 1]
+        groups[words].append(term)
+    single = [words[0] for words in groups if len(words) == 1]
     found = [
-        Holders(weights[row.term,], numbers(row.places), numbers(row.times))
+        Holders(groups[row.term,], numbers(row.places), numbers(row.times))
         for row in connection.execute(_WORDS, here | {"terms": single})
     ]
-    for words in (one for one in weights if len(one) > 1):
-        asked = here | {"phrase": typed[words], "words": list(dict.fromkeys(words))}
+    for words, alike in groups.items():
+        if len(words) == 1:
+            continue
+        asked = here | {"phrase": alike[0].text, "words": list(dict.fromkeys(words))}
         places = numbers(connection.execute(_PHRASE, asked).scalar())
-        found.append(Holders(weights[words], places, places * 0 + 1))
+        found.append(Holders(alike, places, places * 0 + 1))
     return found
 
 

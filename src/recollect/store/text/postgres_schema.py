@@ -11,6 +11,11 @@ from typing import Final
 
 EVERYTHING: Final = "title || E'\\n' || subtitle || E'\\n' || content || E'\\n' || keywords"
 """The text in which pieces are looked for, as the index of its trigrams has it."""
+WORD_PIECES: Final = "(text || '')"
+"""A stored word, in which pieces are looked for, as the index of its trigrams has it.
+
+On the plain column it would serve `=` too. PostgreSQL takes it for cheap, and reads a hundred pages for each word.
+"""
 _VISIBLE: Final = "{row}.deleted_at IS NULL AND {row}.merged_into IS NULL"
 _POSTINGS: Final = """SELECT {row}.namespace_id, {row}.sensitivity, lexeme, {row}.id, cardinality(positions),
     {row}.text_length"""
@@ -92,7 +97,7 @@ POSTGRES_SCHEMA: Final = (
     f"""DO $$ BEGIN
     CREATE EXTENSION IF NOT EXISTS pg_trgm;
     CREATE INDEX ix_memory_everything_trigram ON memory USING gin (({EVERYTHING}) gin_trgm_ops);
-    CREATE INDEX ix_word_text_trigram ON word USING gin (text gin_trgm_ops);
+    CREATE INDEX ix_word_text_trigram ON word USING gin ({WORD_PIECES} gin_trgm_ops);
     EXCEPTION WHEN insufficient_privilege OR undefined_file OR undefined_object OR feature_not_supported THEN
         RAISE NOTICE 'pg_trgm is not there: %', SQLERRM; END $$""",
 )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 
 from sqlalchemy import Connection, bindparam, delete, func, select, update
 
@@ -21,7 +21,7 @@ from recollect.store.sql.query_facts import texts
 from recollect.store.sql.statements import in_batches, insert_all
 from recollect.store.sql.tables import memory, memory_words, word
 from recollect.store.sql.visibility import HERE, LEVELS, of_session, size, values_of
-from recollect.store.text.bm25 import Holders, Ranked, best_visible, bm25
+from recollect.store.text.bm25 import Holders, Ranked, best_visible, bm25, visibly_held
 from recollect.store.text.index import Term
 
 _FREQUENCIES = (
@@ -48,6 +48,12 @@ class SqlVocabulary(ABC):
         """Return the best `limit` memories that hold any of `terms`, with the sum of weighted bm25 (> 0)."""
         with self._database.reading() as connection:
             return best_visible(connection, view, self._ranked(connection, terms, view), limit)
+
+    def held(self, phrases: Collection[str], view: View) -> frozenset[str]:
+        """Return those of these words and phrases that stand in a memory which the view may see."""
+        with self._database.reading() as connection:
+            terms = [Term(one) for one in phrases]
+            return visibly_held(connection, view, self._holders(connection, terms, view)) if terms else frozenset()
 
     def ranked(self, terms: Sequence[Term], view: View, limit: int) -> dict[int, float]:
         """Return the best `limit` memories of the view's namespaces and levels, whatever its other filters."""
