@@ -82,8 +82,8 @@ _SUBJECTS: Final = {
     "Who asks": "user team project time_zone",
     "Models": "model models_dir rerank embedding_url embedding_key",
     "A team's server, on each client": "url token insecure",
-    "A team's server, where it runs": "database_url chroma_url max_body_mib requests_per_minute concurrent_requests "
-    "metrics_token",
+    "A team's server, where it runs": "database_url chroma_url vector_index max_body_mib requests_per_minute "
+    "concurrent_requests metrics_token",
     "Signing in to a team's server, where it runs": (
         "public_address oidc_issuer oidc_client_id oidc_client_secret oidc_login_client_id oidc_audiences oidc_scopes "
         "oidc_subject_claim oidc_name_claim oidc_groups_claim oidc_groups"
