@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import psycopg
 import pytest
+from sqlalchemy import event
 
 from postgres import Postgres
 from recollect import App, Settings
 from recollect.domain.enums import IndexKind
-from recollect.engines.embedder import Vector
 from recollect.errors import InvalidInput
 from recollect.store.sql.database import Database, open_server
 from recollect.store.vectors.index import IndexBroken, chunk_id
@@ -22,6 +22,9 @@ from recollect.store.vectors.pgvector import PgvectorIndex
 from run_operations import OTHER, add, do, ill, recalled
 from stores import open_app
 from team_process import Asking, serving_team
+
+if TYPE_CHECKING:
+    from recollect.engines.embedder import Vector
 
 pytestmark = pytest.mark.slow
 
@@ -151,10 +154,16 @@ def test_a_graph_is_made_once_it_pays(database: Database) -> None:
         index.put(HERE, ids[100:], vectors[100:])
         connection.commit()
         assert connection.execute(graphs).fetchall() == [(1,)]
+    asked = list[tuple[str, Any]]()
+    event.listen(database.engine, "before_cursor_execute", lambda *call: asked.append((call[2], call[3])))
     found = 0
     for query in unit(20, 32):
         found += len(set(np.argsort(-(np.stack(vectors) @ query))[:10].tolist()) & set(index.query(HERE, query, 10)))
     assert found >= 0.97 * 200
+    ((query, values), *_) = [one for one in asked if "ORDER BY" in one[0]]
+    with database.reading() as connection:
+        connection.exec_driver_sql("SET LOCAL enable_seqscan = off")  # so few rows are sorted sooner
+        assert "using graph_" in " ".join(connection.exec_driver_sql(f"EXPLAIN {query}", values).scalars())
     assert len(index.query(HERE, vectors[0], 1_400)) == 1_400, "more than a graph returns"
 
 
