@@ -15,7 +15,7 @@ from sqlalchemy import event
 from postgres import Postgres
 from recollect import App, Settings
 from recollect.domain.enums import IndexKind
-from recollect.errors import InvalidInput
+from recollect.errors import InvalidInput, StoreUnusable
 from recollect.store.sql.database import Database, open_server
 from recollect.store.vectors.index import IndexBroken, chunk_id
 from recollect.store.vectors.pgvector import PgvectorIndex
@@ -198,6 +198,24 @@ def test_whoever_may_not_make_the_extension_is_told_who_can(settings: Settings, 
         assert app.vectors.state == "ready"
         assert app.vectors.waiting() == 0
         assert written in recalled(app, MEANT)
+
+
+def test_an_extension_in_the_way_of_our_tables_is_refused(pgvector: Postgres, unused_settings: Settings) -> None:
+    """The error says what moves it, and that is enough."""
+    url = pgvector.create()
+    with psycopg.connect(url) as connection:
+        connection.execute("CREATE EXTENSION vector")
+    settings = unused_settings.model_copy(update={"database_url": url, "vector_index": IndexKind.PGVECTOR})
+    with pytest.raises(StoreUnusable, match="pgvector is in the schema `public`") as caught:
+        open_app(settings)
+    with psycopg.connect(url) as connection:
+        connection.execute(str(caught.value).partition("in the database: ")[2].encode())
+    with closing(open_app(settings)) as app:
+        written = add(app, SAID)
+        app.vectors.sync()
+        assert (app.vectors.state, ill(app)) == ("ready", [])
+        assert written in recalled(app, MEANT)
+    pgvector.drop(url)
 
 
 def test_a_server_without_pgvector_is_refused(unused_settings: Settings, migrated_postgres_url: str) -> None:
