@@ -87,8 +87,8 @@ _SUBJECTS: Final = {
     "Models": "model models_dir rerank embedding_url embedding_key",
     "A team's server, on each client": "url token insecure",
     "A team's server, where it runs": (
-        "database_url chroma_url drill_database_url limits max_body_mib requests_per_minute concurrent_requests "
-        "token_days_max metrics_token"
+        "database_url chroma_url vector_index drill_database_url limits max_body_mib requests_per_minute "
+        "concurrent_requests token_days_max metrics_token"
     ),
     "Signing in to a team's server, where it runs": (
         "public_address oidc_issuer oidc_client_id oidc_client_secret oidc_login_client_id oidc_audiences oidc_scopes "

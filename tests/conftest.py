@@ -14,6 +14,7 @@ from itertools import zip_longest
 from pathlib import Path
 from types import ModuleType
 
+import psycopg
 import pytest
 
 import tiny_model as tiny_model_files
@@ -22,6 +23,7 @@ from clock import Clock
 from pgbouncer import PgBouncer
 from places import SCRIPTS, TESTS
 from postgres import ADDRESS, Postgres
+from postgres_cluster import with_pgvector
 from recollect import App, Settings
 from statement_cache import share
 from stores import lay, make_migrated, open_app
@@ -200,6 +202,25 @@ def chroma_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ChromaP
     process.start()
     yield process
     process.kill()
+
+
+@pytest.fixture(scope="session")
+def pgvector() -> Iterator[Postgres]:
+    """Return a real PostgreSQL in whose databases the extension pgvector may be made."""
+    cluster = with_pgvector()
+    server = Postgres(cluster.url)
+    yield server
+    server.close()
+    cluster.close()
+
+
+@pytest.fixture
+def migrated_pgvector_url(pgvector: Postgres) -> Iterator[str]:
+    """Return the address of a database at the newest revision, in which no vectors are."""
+    with pgvector.migrated() as url:
+        yield url
+        with psycopg.connect(url) as connection:
+            connection.execute("DROP SCHEMA IF EXISTS public_vectors CASCADE")
 
 
 @pytest.fixture

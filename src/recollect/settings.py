@@ -14,7 +14,7 @@ from pydantic import AfterValidator, ConfigDict, Field, ValidationError, Validat
 
 from recollect.domain import group_roles
 from recollect.domain.calendar import machine_zone
-from recollect.domain.enums import OnSecret, Retention
+from recollect.domain.enums import IndexKind, OnSecret, Retention
 from recollect.domain.fields import MAX_DAYS, check_zone
 from recollect.domain.lifecycle import LifecycleSettings
 from recollect.domain.limits import Defaults, read_limits
@@ -129,6 +129,11 @@ class Settings(LifecycleSettings):
         default="",
         repr=False,
         description="PostgreSQL database into which a backup was restored, for `recollect backup drill --restored`.",
+    )
+    vector_index: IndexKind = Field(
+        default=IndexKind.CHROMA,
+        description="What searches the vectors: `chroma`, or `pgvector` in the PostgreSQL of a shared deployment, in "
+        "place of a Chroma server.",
     )
     insecure: bool = Field(
         default=False,
@@ -300,6 +305,16 @@ class Settings(LifecycleSettings):
             raise ValueError(f"must begin with {begin} and name a host; its port, if there is one, is a number")
         return url
 
+    @field_validator("vector_index")
+    @classmethod
+    def _check_index(cls, kind: IndexKind, info: ValidationInfo) -> IndexKind:
+        """Take an index in the database only where there is such a database, and no other index."""
+        if kind is IndexKind.PGVECTOR and not info.data.get("database_url"):
+            raise ValueError("`pgvector` needs a PostgreSQL, so set RECOLLECT_DATABASE_URL")
+        if kind is IndexKind.PGVECTOR and info.data.get("chroma_url"):
+            raise ValueError("`pgvector` takes the place of Chroma, so unset RECOLLECT_CHROMA_URL")
+        return kind
+
     @field_validator("url")
     @classmethod
     def _check_server(cls, url: str, info: ValidationInfo) -> str:
@@ -371,6 +386,11 @@ class Settings(LifecycleSettings):
         return (
             f"{parts.path.lstrip('/')} on {parts.hostname}" if self.database_url else str(self.memory_db or self.home)
         )
+
+    @property
+    def shares_vectors(self) -> bool:
+        """Say whether the vector index is on a server, where several processes may use it at once."""
+        return bool(self.chroma_url) or self.vector_index is IndexKind.PGVECTOR
 
     @property
     def lifecycle(self) -> LifecycleSettings:

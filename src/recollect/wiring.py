@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.app import App, Capabilities, RetentionRules
+from recollect.domain.enums import IndexKind
 from recollect.domain.limits import Defaults
 from recollect.domain.results import Check
 from recollect.engines.background import BackgroundExecutor
@@ -54,6 +55,7 @@ from recollect.store.text.postgres import PostgresText
 from recollect.store.usage_counts import UsageCounts
 from recollect.store.vectors.chroma import ChromaIndex, ChromaServer
 from recollect.store.vectors.index import VectorIndex
+from recollect.store.vectors.pgvector import PgvectorIndex
 from recollect.store.vectors.renewal import renew
 from recollect.store.vectors.shadow_index import ShadowIndex
 from recollect.store.vectors.vector_search import VectorSearch
@@ -276,7 +278,7 @@ def _open_database(settings: Settings, role: str, undo: ExitStack) -> tuple[Data
     """Open the database, and say whether it can only be read. A store on this machine has one owner."""
     folder, file = settings.folder, settings.database
     if settings.database_url:
-        if not settings.chroma_url or role == DAEMON:
+        if not settings.shares_vectors or role == DAEMON:
             undo.callback(own(folder, role).release)
         return open_server(settings.database_url, settings.concurrent_requests), False
     secure_folder(folder)
@@ -288,7 +290,9 @@ def _open_database(settings: Settings, role: str, undo: ExitStack) -> tuple[Data
 
 
 def _open_index(settings: Settings, database: Database, generation: str) -> VectorIndex:
-    """Open the vector index: Chroma in the data folder, or on the server in the settings."""
+    """Open the vector index: Chroma in the data folder or on the server in the settings, or pgvector."""
+    if settings.vector_index is IndexKind.PGVECTOR:
+        return PgvectorIndex(database, generation)
     if not settings.chroma_url:
         return ChromaIndex(settings.folder / "chroma", generation)
     with database.reading() as connection:

@@ -4,35 +4,49 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
+from contextlib import closing
+from typing import Any
 
 import pytest
 
-from chroma_process import ChromaProcess
 from entries import direction
+from postgres import Postgres
+from recollect.store.sql.database import Database, open_server
 from recollect.store.vectors.chroma import ChromaIndex, ChromaServer
 from recollect.store.vectors.index import VectorIndex, chunk_id
+from recollect.store.vectors.pgvector import PgvectorIndex
 
-Place = tuple[Path, ChromaProcess]
-INDEXES: Mapping[str, Callable[[Place, str], VectorIndex]] = {
-    "Chroma's folder": lambda place, _: ChromaIndex(place[0] / "chroma", "m1"),
-    "Chroma's server": lambda place, store: ChromaServer(place[1].url, "m1", store),
+INDEXES: Mapping[str, tuple[str, Callable[[Any, str], VectorIndex]]] = {
+    "Chroma's folder": ("tmp_path", lambda folder, _: ChromaIndex(folder / "chroma", "m1")),
+    "Chroma's server": ("chroma_process", lambda process, store: ChromaServer(process.url, "m1", store)),
+    "pgvector": ("pgvector_database", lambda database, _: PgvectorIndex(database, "m1")),
+    "pgvector's graph": ("pgvector_database", lambda database, _: PgvectorIndex(database, "m1", scanned=0)),
 }
+"""What each is made of, by the name of its fixture, and how."""
 HERE, THERE = "project:crew/engine", "user:ada"
 IDS = {HERE: {"1.0", "1.1", "2.0"}, THERE: {"3.0"}}
 
 
+@pytest.fixture
+def pgvector_database(pgvector: Postgres) -> Iterator[Database]:
+    """Return an empty database of a server that has pgvector."""
+    url = pgvector.create()
+    with closing(open_server(url)) as database:
+        yield database
+    pgvector.drop(url)
+
+
 @pytest.fixture(params=INDEXES)
-def again(
-    request: pytest.FixtureRequest, tmp_path: Path, chroma_process: ChromaProcess
-) -> Iterator[Callable[[], VectorIndex]]:
+def again(request: pytest.FixtureRequest) -> Iterator[Callable[[], VectorIndex]]:
     """Return a function that closes the index and opens it again."""
     store, opened = secrets.token_hex(4), list[VectorIndex]()
+    fixture, made_of = INDEXES[request.param]
+    place = request.getfixturevalue(fixture)
 
     def opening() -> VectorIndex:
         for one in opened:
             one.close()
-        opened.append(INDEXES[request.param]((tmp_path, chroma_process), store))
+        opened.append(made_of(place, store))
         return opened[-1]
 
     yield opening

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import pwd
 import shutil
@@ -25,11 +26,8 @@ _PATIENCE: Final = 120.0  # seconds
 class Cluster:
     """One server over one folder; `start` after `kill` serves the same folder at the same address."""
 
-    def __init__(self) -> None:
-        found = shutil.which("postgres") or next((str(one / "postgres") for one in _BINARIES), None)
-        if found is None:
-            pytest.skip("PostgreSQL's programs are not installed")
-        self._binaries = Path(found).parent
+    def __init__(self, binaries: Path | None = None) -> None:
+        self._binaries = binaries or _installed()
         self._folder = Path(tempfile.mkdtemp(prefix="recollect-postgres-"))
         self._as: dict[str, Any] = {}
         if os.getuid() == 0:  # which PostgreSQL refuses to run as
@@ -95,6 +93,28 @@ class Cluster:
         except psycopg.OperationalError:
             return False
         return True
+
+
+def with_pgvector() -> Cluster:
+    """Start the server of the package `pgserver`; the extension may be made in each of its databases.
+
+    It is built without ICU, of whose collation the schema uses nothing but the classes of characters: they are those of
+    `C.UTF-8`.
+    """
+    package = importlib.util.find_spec("pgserver")  # an import of it would look after servers of its own
+    assert package is not None, "the extra `test` is not installed"
+    cluster = Cluster(Path(str(package.origin)).parent / "pginstall" / "bin")
+    cluster.start()
+    with psycopg.connect(cluster.url, dbname="template1") as connection:
+        connection.execute("CREATE COLLATION \"und-x-icu\" (provider = libc, locale = 'C.UTF-8')")
+    return cluster
+
+
+def _installed() -> Path:
+    found = shutil.which("postgres") or next((str(one / "postgres") for one in _BINARIES), None)
+    if found is None:
+        pytest.skip("PostgreSQL's programs are not installed")
+    return Path(found).parent
 
 
 def _unprivileged() -> pwd.struct_passwd:

@@ -194,6 +194,13 @@ class OnSecret(StrEnum):
     REDACT = "redact"
 
 
+class IndexKind(StrEnum):
+    """What searches the vectors: Chroma, or the extension pgvector of the database that keeps the memories."""
+
+    CHROMA = "chroma"
+    PGVECTOR = "pgvector"
+
+
 class OnFound(StrEnum):
     """What a rescan does with a secret in what is stored: tell of it, mask it, or put its memory out of all sight."""
 

@@ -32,8 +32,6 @@ from recollect.settings import Settings
 
 log = logging.getLogger(__name__)
 
-ON_SERVERS: Final = ("database_url", "chroma_url")
-"""The settings without which a store lies in a folder, owned by a single process."""
 _SPAWN: Final = multiprocessing.get_context("spawn")  # a fork of a process with threads may hang
 _STEADY: Final = 10.0  # seconds that a worker has served, after which it is started again at once
 _PAUSE: Final = 1.0  # seconds before another start of a worker that ended sooner, doubled each time
@@ -73,7 +71,8 @@ def serve(settings: Settings, listening: Listening, count: int, ready: Callable[
 
 def check(settings: Settings) -> None:
     """Raise `InvalidInput` for a store in a folder, which a single process owns."""
-    if absent := [variable(name) for name in ON_SERVERS if not getattr(settings, name)]:
+    on_server = {"database_url": bool(settings.database_url), "chroma_url": settings.shares_vectors}
+    if absent := [variable(name) for name, found in on_server.items() if not found]:
         raise InvalidInput(
             "workers",
             f"Invalid workers: Several of them need a store on servers, so set {' and '.join(absent)}. "

@@ -42,6 +42,11 @@ _OTHER_REPLICA = (
     "before go on."
 )
 
+_PGVECTOR_HERE = text(
+    "SELECT current_schema() AS schema, current_user AS role FROM pg_extension "
+    "WHERE extname = 'vector' AND extnamespace = CAST(quote_ident(current_schema()) AS regnamespace)"
+)
+
 _VERSION = Table(
     "alembic_version",
     MetaData(),
@@ -72,7 +77,22 @@ def migrate(database: Database) -> None:
     if found is None and database.url.get_backend_name() == "sqlite":
         _make_schema(database)
     else:
+        if found is None:
+            _refuse_pgvector(database)
         upgrade(database)
+
+
+def _refuse_pgvector(database: Database) -> None:
+    """Raise `StoreUnusable` where the extension pgvector takes the name of our table `vector`, which is its type's."""
+    with database.reading() as connection:
+        taken = connection.execute(_PGVECTOR_HERE).one_or_none()
+    if taken is not None:
+        raise StoreUnusable(
+            f"The extension pgvector is in the schema `{taken.schema}`, where its type has the name of a table of "
+            "Recollect. Let a superuser run in the database: "
+            f'CREATE SCHEMA IF NOT EXISTS "{taken.schema}_vectors" AUTHORIZATION "{taken.role}"; '
+            f'ALTER EXTENSION vector SET SCHEMA "{taken.schema}_vectors";'
+        )
 
 
 def upgrade(database: Database) -> None:
