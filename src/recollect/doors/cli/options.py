@@ -168,7 +168,7 @@ def _option_names(name: str, request: type[Request]) -> tuple[str, ...]:
     if name == "project" and "team" in request.model_fields:
         return ("--project",)
     called = _OPTIONS.get(name, f"--{name.replace('_', '-')}")
-    return (called,) if isinstance(called, str) else called
+    return (called,) if isinstance(called, str) else tuple(called)
 
 
 def _option_for(name: str, field: FieldInfo, panel: str | None, request: type[Request]) -> inspect.Parameter:
