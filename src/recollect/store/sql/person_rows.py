@@ -112,11 +112,12 @@ class PersonRows:
     def size_to_hand_over(self, user: str, now: datetime) -> dict[Resource, int]:
         """Return how much a hand-over of a person's personal namespace adds to what its heir holds."""
         size = literal_column(BYTES[self._database.engine.dialect.name], Integer())
-        query = select(func.count(), func.coalesce(func.sum(size), 0)).select_from(memory)
+        counts = (func.count().label("memories"), func.coalesce(func.sum(size), 0).label("size"))
+        query = select(*counts).select_from(memory)
         personal = select(namespace.c.id).where(namespace.c.name == f"user:{user}").scalar_subquery()
         counted = (memory.c.sensitivity == str(Sensitivity.PUBLIC), alive(now), memory.c.superseded_by.is_(None))
         row = self._database.rows(query.where(memory.c.namespace_id == personal, *counted))[0]
-        return {Resource.MEMORIES: int(row[0]), Resource.BYTES: int(row[1])}
+        return {Resource.MEMORIES: int(row.memories), Resource.BYTES: int(row.size)}
 
     def sessions(self, user: str) -> list[str]:
         """Return the project of each session of a person, as a namespace."""
