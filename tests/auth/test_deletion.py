@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from sqlalchemy import update
@@ -16,6 +17,7 @@ from chroma_process import ChromaProcess
 from clock import Clock
 from leaver import ADA, BILLING, BOB, GRUDGE, HERS, KEYS, MAST, NOTED, PROMPT, SALARY, Leaving
 from recollect import Settings
+from recollect.auth import deletion
 from recollect.auth.authenticate import authenticate
 from recollect.auth.principal import Principal
 from recollect.domain.enums import Role
@@ -280,6 +282,34 @@ def test_what_an_heir_got_of_a_person_on_hold_stays(leaving: Leaving) -> None:
     assert leaving.listed(BOB).keys() == {KEYS}
     leaving.administer("release_hold", hold="audit")
     assert leaving.administer("delete_user", user="bob", erase=True).signed.proven
+
+
+@pytest.mark.parametrize("place", ["folder"], indirect=True)
+def test_a_deletion_waits_for_a_hold_that_was_set_meanwhile(leaving: Leaving, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a deletion that was killed, nothing more is deleted against a hold; once it is released, the rest goes."""
+    leaving.do("store_fact", subject="mast", predicate="is", object="pine")
+    leaving.do("remember", content=BILLING)
+    with monkeypatch.context() as killed:
+        killed.setattr(deletion, "erase_in", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            leaving.delete(erase=True)
+    leaving.administer("set_hold", hold="audit", team="crew")
+    with pytest.raises(Conflict, match="waits: the legal hold `audit`"):
+        leaving.delete(erase=True)
+    assert leaving.listed(BOB).keys() == {BILLING}
+    leaving.administer("release_hold", hold="audit")
+    assert leaving.delete(erase=True).signed.proven
+    assert leaving.listed(BOB) == {}
+
+
+@pytest.mark.parametrize("place", ["folder"], indirect=True)
+def test_words_of_a_person_on_hold_outlive_who_wrote_over_them(leaving: Leaving) -> None:
+    """Bob wrote over what Ada had written: while she is on hold he can be erased, and her words are there again."""
+    leaving.do("remember", ADA, content=MAST, key="mast")
+    leaving.do("remember", BOB, content="The mast is made of steel now, ordered at the yard.", key="mast")
+    leaving.administer("set_hold", hold="audit", user="ada")
+    assert leaving.administer("delete_user", user="bob", erase=True).signed.proven
+    assert leaving.listed(ADA).keys() == {MAST}
 
 
 def test_every_table_is_looked_at() -> None:
