@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from sqlalchemy import update
@@ -16,16 +17,19 @@ from chroma_process import ChromaProcess
 from clock import Clock
 from leaver import ADA, BILLING, BOB, GRUDGE, HERS, KEYS, MAST, NOTED, PROMPT, SALARY, Leaving
 from recollect import Settings
+from recollect.auth import deletion
 from recollect.auth.authenticate import authenticate
 from recollect.auth.principal import Principal
 from recollect.domain.enums import Role
+from recollect.domain.limits import Holder, HolderKind, Resource
 from recollect.domain.transfer import ItemKind, Problem
-from recollect.errors import Conflict, Forbidden, InvalidInput, NotFound, Unauthorized
+from recollect.errors import Conflict, Forbidden, InvalidInput, NotFound, QuotaFull, Unauthorized
 from recollect.store.erasure import KEPT, conditions_of
 from recollect.store.sql import store_metadata, tables
 from recollect.store.sql.departures import sha256_of
 from recollect.store.sql.granted_rights import never_granted
 from recollect.store.sql.person_rows import OF_MEMORY
+from recollect.store.sql.request_rates import Allowance
 from recollect.store.vectors.outbox import stale_namespaces
 from recollect.transfer.recollect_jsonl import export_lines, read_export
 from stores import open_app
@@ -218,6 +222,94 @@ def test_an_index_that_is_away_keeps_the_receipt_back(
         again = leaving.delete(erase=True)
         assert (again.signed.proven, again.signed.receipt.memories["erased"]) == (True, len(HERS))
         assert leaving.ill() == []
+
+
+def test_limits_and_counted_requests_go_with_the_account(leaving: Leaving) -> None:
+    """Who gets the name later has the limits of everybody, and the receipt lists both tables."""
+    leaving.administer("set_limits", kind="user", whose="ada", memories=100, requests_day=9)
+    leaving.administer("set_limits", kind="user", whose="bob", requests_day=7)
+    rates = leaving.app.limits.rates
+    allowances = [Allowance(Holder(HolderKind.USER, user), {Resource.REQUESTS_DAY: 9}) for user in ("ada", "bob")]
+    rates.take(allowances)
+    done = leaving.delete(keep=True)
+    removed = {place.place: place.removed for place in done.signed.receipt.places}
+    assert (removed["usage_limit"], removed["request_rate"], done.signed.proven) == (2, 1, True)
+    assert [(limit.name, limit.most) for limit in leaving.administer("list_limits").limits] == [("bob", 7)]
+    assert [rate.used for rate in rates.read(allowances)] == [0, 1]
+
+
+@pytest.mark.parametrize("limits", [{"memories": 2}, {"bytes": 80}])
+@pytest.mark.parametrize(("choice", "kind", "heir"), [("hand_to", "user", "bob"), ("to_team", "team", "crew")])
+def test_an_heir_without_room_is_found_before_anything_ends(
+    leaving: Leaving, choice: str, kind: str, heir: str, limits: dict[str, int]
+) -> None:
+    """Where a limit of the heir has no room, the account stays as it is, in a preview too; more room helps."""
+    scope = "personal" if kind == "user" else "team"
+    leaving.do("remember", BOB, content=MAST, scope=scope)
+    for text in (KEYS, BILLING):
+        leaving.do("remember", content=text, scope="personal")
+    leaving.administer("set_limits", kind=kind, whose=heir, **limits)
+    for dry in (True, False):
+        with pytest.raises(QuotaFull, match=f"the {kind} {heir} has 1 of 2" if "memories" in limits else "bytes"):
+            leaving.delete(**{choice: heir, "dry_run": dry})
+    assert "ada" in [user.user for user in leaving.administer("list_users").users]
+    assert leaving.listed(ADA, scope="personal").keys() == {KEYS, BILLING}
+    leaving.administer("set_limits", kind=kind, whose=heir, memories=3, bytes=1_000)
+    assert leaving.delete(**{choice: heir}).signed.receipt.memories["handed_over"] == 2
+
+
+@pytest.mark.parametrize("place", ["folder"], indirect=True)
+def test_a_hold_keeps_facts_that_no_memory_states(leaving: Leaving) -> None:
+    """Who wrote nothing but facts in a team that is on hold is not erased."""
+    leaving.do("store_fact", subject="mast", predicate="is", object="pine")
+    leaving.administer("set_hold", hold="audit", team="crew")
+    with pytest.raises(Conflict, match="the legal hold `audit`"):
+        leaving.delete(erase=True)
+    assert [fact.object for fact in leaving.do("query_facts", BOB).facts] == ["pine"]
+    assert "ada" in [user.user for user in leaving.administer("list_users").users]
+
+
+@pytest.mark.parametrize("place", ["folder"], indirect=True)
+def test_what_an_heir_got_of_a_person_on_hold_stays(leaving: Leaving) -> None:
+    """Memories that were handed over are still what their author wrote: a hold on them keeps the heir's account too."""
+    leaving.do("remember", content=KEYS, scope="personal")
+    leaving.delete(hand_to="bob")
+    leaving.administer("add_user", user="ada", team="crew")
+    leaving.administer("set_hold", hold="audit", user="ada")
+    for choice in ("keep", "erase"):
+        with pytest.raises(Conflict, match="the legal hold `audit`"):
+            leaving.administer("delete_user", user="bob", **{choice: True})
+    assert leaving.listed(BOB).keys() == {KEYS}
+    leaving.administer("release_hold", hold="audit")
+    assert leaving.administer("delete_user", user="bob", erase=True).signed.proven
+
+
+@pytest.mark.parametrize("place", ["folder"], indirect=True)
+def test_a_deletion_waits_for_a_hold_that_was_set_meanwhile(leaving: Leaving, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a deletion that was killed, nothing more is deleted against a hold; once it is released, the rest goes."""
+    leaving.do("store_fact", subject="mast", predicate="is", object="pine")
+    leaving.do("remember", content=BILLING)
+    with monkeypatch.context() as killed:
+        killed.setattr(deletion, "erase_in", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            leaving.delete(erase=True)
+    leaving.administer("set_hold", hold="audit", team="crew")
+    with pytest.raises(Conflict, match="waits: the legal hold `audit`"):
+        leaving.delete(erase=True)
+    assert leaving.listed(BOB).keys() == {BILLING}
+    leaving.administer("release_hold", hold="audit")
+    assert leaving.delete(erase=True).signed.proven
+    assert leaving.listed(BOB) == {}
+
+
+@pytest.mark.parametrize("place", ["folder"], indirect=True)
+def test_words_of_a_person_on_hold_outlive_who_wrote_over_them(leaving: Leaving) -> None:
+    """Bob wrote over what Ada had written: while she is on hold he can be erased, and her words are there again."""
+    leaving.do("remember", ADA, content=MAST, key="mast")
+    leaving.do("remember", BOB, content="The mast is made of steel now, ordered at the yard.", key="mast")
+    leaving.administer("set_hold", hold="audit", user="ada")
+    assert leaving.administer("delete_user", user="bob", erase=True).signed.proven
+    assert leaving.listed(ADA).keys() == {MAST}
 
 
 def test_every_table_is_looked_at() -> None:

@@ -14,6 +14,7 @@ from recollect.auth.principal import Principal
 from recollect.domain.enums import Role
 from recollect.domain.results import WriteStatus
 from recollect.errors import Conflict, Forbidden, InvalidInput, NotFound
+from recollect.memory import outlive
 from recollect.memory.outlive import RetentionRound
 from stores import open_app
 
@@ -147,6 +148,23 @@ def test_a_rule_removes_what_is_old(leaving: Leaving, clock: Clock) -> None:
     leaving.administer("drop_retention", team="crew", fact_type="event")
     with pytest.raises(NotFound):
         leaving.administer("drop_retention", team="crew", fact_type="event")
+
+
+def test_a_rule_passes_over_what_is_on_hold_inside_others(
+    leaving: Leaving, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What Bob wrote over words of Ada, who is on hold, stays in sight, and a rule goes on with what comes after it."""
+    monkeypatch.setattr(outlive, "_AT_ONCE", 1)
+    newer = ("The mast is made of steel now, ordered at the yard.", "The billing service is deployed on Mondays.")
+    for key, old, new in zip(("mast", "billing"), (MAST, BILLING), newer, strict=True):
+        leaving.do("remember", ADA, content=old, key=key)
+        leaving.do("remember", BOB, content=new, key=key)
+    leaving.do("remember", BOB, content=KEYS)
+    leaving.administer("set_hold", hold="case-7", user="ada")
+    clock.pass_days(40)
+    assert leaving.administer("set_retention", team="crew", days=30, dry_run=True).memories == 1
+    assert leaving.administer("set_retention", team="crew", days=30).memories == 1
+    assert leaving.listed(BOB).keys() == {*newer}
 
 
 def test_rules_are_applied_once_an_hour(leaving: Leaving, clock: Clock) -> None:

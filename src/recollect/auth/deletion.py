@@ -25,7 +25,8 @@ from recollect.domain.leaving import (
     Receipts,
     SignedReceipt,
 )
-from recollect.errors import Conflict, Forbidden, InvalidInput, NotFound
+from recollect.domain.limits import Holder, HolderKind
+from recollect.errors import Conflict, Forbidden, InvalidInput, NotFound, QuotaFull
 from recollect.memory.erase import ERASE, erase_in, hand_over
 from recollect.store.sql.accounts import ACCOUNTS, AccountWriting
 from recollect.store.sql.departures import SIGNING, DepartureState, sha256_of
@@ -54,7 +55,8 @@ def delete_user(app: App, request: DeleteUser, principal: Principal) -> Departur
     """End the account of a user, and hand over, keep or delete what they wrote; with `dry_run` only count that.
 
     Asked again after an interruption, it goes on. Raises `NotFound` without such a user or target, `InvalidInput` for
-    the last admin and for oneself, `Conflict` where a legal hold keeps what would be deleted.
+    the last admin and for oneself, `Conflict` where a legal hold keeps what would be deleted, `QuotaFull` where a
+    limit of the target has no room.
     """
     if not principal.administers():
         raise Forbidden("You do not administer the deployment.")
@@ -62,9 +64,12 @@ def delete_user(app: App, request: DeleteUser, principal: Principal) -> Departur
         raise InvalidInput("user", "Invalid user: Another admin of the deployment deletes your account")
     if (begun := app.records.departures.unfinished(request.user)) is not None:
         _check_same(begun, request)
+        if (hold := _hold_on(app, request)) is not None:
+            raise Conflict(f"The deletion of {request.user} waits: the legal hold `{hold.name}` keeps what is left.")
         return _carry_out(app, begun, _counts(app, request))
     with app.accounts.changing(principal.user) if not request.dry_run else app.accounts.looking() as writing:
         _check(writing, request)
+        _check_room(app, request)
         counts = {"tokens": writing.open_tokens(request.user), **_counts(app, request)}
         if (hold := _hold_on(app, request)) is not None:
             raise Conflict(f"{request.user} is not deleted: the legal hold `{hold.name}` keeps what would be deleted.")
@@ -107,6 +112,19 @@ def _check(writing: AccountWriting, request: DeleteUser) -> None:
         raise NotFound(f"There is no team `{request.to_team}`.")
 
 
+def _check_room(app: App, request: DeleteUser) -> None:
+    """Raise `QuotaFull` where a limit of whoever gets the personal memories has no room for them."""
+    if not request.target:
+        return
+    holder = Holder(HolderKind.USER if request.hand_to is not None else HolderKind.TEAM, request.target)
+    limits, used = app.limits.read([holder])[holder]
+    for resource, added in app.records.people.size_to_hand_over(request.user, app.clock()).items():
+        most = limits.get(resource)
+        if most is not None and added and used[resource] + added > most:
+            numbers = (used[resource], most, added)
+            raise QuotaFull(holder.kind, holder.name, resource, resource.words, numbers)
+
+
 def _check_same(begun: DepartureState, request: DeleteUser) -> None:
     """Raise `Conflict` where the deletion that has begun is of another kind."""
     if (begun.choice, begun.target) != (request.choice, request.target):
@@ -133,12 +151,12 @@ def _counts(app: App, request: DeleteUser) -> dict[str, int]:
 
 def _hold_on(app: App, request: DeleteUser) -> Hold | None:
     """Return the hold that keeps something that the deletion would delete; None without any."""
-    active = app.records.holds.all()
     user = request.user
-    for place in app.records.people.written(user):
-        held = NamespaceHolds(place.namespace, active)
-        goes = request.choice is Choice.ERASE or place.private or place.namespace == f"user:{user}"
-        if goes and (found := held.keeping(user, own_levels(user)[0])) is not None:
+    if not (active := app.records.holds.all()):
+        return None
+    for name, author, level in app.records.people.authors(user):
+        goes = request.choice is Choice.ERASE or level in own_levels(user) or name == f"user:{user}"
+        if goes and (found := NamespaceHolds(name, active).keeping(author, level)) is not None:
             return found
     projects = (NamespaceHolds(project, active).keeping(user, "") for project in app.records.people.sessions(user))
     return next(filter(None, projects), next((hold for hold in active if hold.user == user), None))

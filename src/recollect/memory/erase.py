@@ -16,6 +16,7 @@ from recollect.domain.enums import Scope, Sensitivity, own_levels
 from recollect.domain.leaving import Choice
 from recollect.domain.requests import Caller, WritableNamespace
 from recollect.domain.review import Withdraw
+from recollect.errors import Conflict
 from recollect.memory.prepare_write import Embeddings, with_embeddings
 from recollect.memory.withdraw import take_out
 from recollect.store.sql.departures import DepartureState, add_done
@@ -100,7 +101,14 @@ def _erase_shared(app: App, departure: DepartureState, namespace: str, traces: T
 
 
 def _delete_memories(writing: Writing, ids: list[int], traces: Traces) -> Counter[str]:
-    """Delete these memories with what was merged into them; count the rows of each table."""
+    """Delete these memories with what was merged into them; count the rows of each table.
+
+    Raises `Conflict` where a legal hold keeps any: hidden in place of deleted, it would be found again and again.
+    """
+    for number in ids:
+        if (hold := writing.memories.hold_on(number)) is not None:
+            kept = hold.called_by(writing.transaction.actor)
+            raise Conflict(f"Not all is deleted: {kept} keeps memory {number}. Ask for the same once it is released.")
     whole = writing.person.whole(ids)
     traces.add(writing.person.texts(whole))
     counts = writing.person.count_rows(whole)

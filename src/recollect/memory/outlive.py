@@ -62,13 +62,14 @@ def _remove_in(
     scope, _, place = name.partition(":")
     team, _, project = place.partition("/") if scope == "project" else (place, "", "")
     space = Caller(user=actor, team=team, project=project or "-").writable(name)
-    conditions, gone = outlived(rules, name, now), 0
+    conditions, gone, last = outlived(rules, name, now), 0, 0
     while True:
         with records.importing([space], actor, (Sensitivity.PUBLIC,), dry=dry) as writings:
             writing = writings[space]
-            ids = writing.retention.outlived(conditions)
-            if dry:
-                return len(ids)
-            gone += sum(writing.memories.delete(number, _ACTION) for number in ids[:_AT_ONCE])
-        if len(ids) <= _AT_ONCE:
+            ids = [number for number in writing.retention.outlived(conditions) if number > last]
+            some = ids if dry else ids[:_AT_ONCE]
+            free = [number for number in some if writing.memories.hold_on(number) is None]
+            gone += len(free) if dry else sum(writing.memories.delete(number, _ACTION) for number in free)
+        if len(some) == len(ids):
             return gone
+        last = some[-1]

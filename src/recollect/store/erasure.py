@@ -19,6 +19,7 @@ from sqlalchemy import ColumnElement, Connection, Table, false, func, or_, selec
 
 from recollect.domain.enums import own_levels
 from recollect.domain.leaving import Choice, Copy, Place
+from recollect.domain.limits import Holder, HolderKind
 from recollect.errors import RecollectError
 from recollect.store.backup import unpacked
 from recollect.store.kept_files import KEPT_DAYS, kept_aside
@@ -27,6 +28,7 @@ from recollect.store.sql.child_tables import UNASKED
 from recollect.store.sql.database import Database
 from recollect.store.sql.departures import DepartureState
 from recollect.store.sql.person_rows import MADE, OF_MEMORY, of_person
+from recollect.store.sql.request_rates import RATES, rows_of
 from recollect.store.sql.statements import in_batches, select_in
 from recollect.store.sql.tables import (
     account,
@@ -45,6 +47,7 @@ from recollect.store.sql.tables import (
     source_rule,
     speaker,
     store_metadata,
+    usage_limit,
     withdrawal,
     word,
 )
@@ -107,6 +110,8 @@ class StorePlaces:
             places = [
                 _look_at_table(connection, table, departure, ids, rest) for table in tables.metadata.sorted_tables
             ]
+            asked = rows_of(connection, Holder(HolderKind.USER, departure.user))
+            places.append(Place(RATES, departure.done.get(RATES, 0), asked))
             places.append(self._look_at_text_index(connection, departure, ids))
         places.append(self._look_at_vectors(departure, ids, namespaces))
         places += self._look_at_files(rest)
@@ -226,6 +231,7 @@ def conditions_of(table: Table, departure: DepartureState) -> Sequence[ColumnEle
         withdrawal: (withdrawal.c.actor == user if erased else false()) | (withdrawal.c.namespace_id == personal),
         outbox: outbox.c.namespace_id == personal,
         account: account.c.name == user,
+        usage_limit: (usage_limit.c.kind == str(HolderKind.USER)) & (usage_limit.c.name == user),
         store_metadata: store_metadata.c.value.endswith(f" user:{user}", autoescape=True),
     }
     if table.name in _OF_ACCOUNT:

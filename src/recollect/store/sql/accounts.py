@@ -245,13 +245,14 @@ class AccountWriting:
         self._journal_change(ACCOUNTS, "disable_user" if disabled else "enable_user", user=name)
 
     def delete_user(self, name: str) -> dict[str, int]:
-        """Remove a user with their tokens, roles and persons of the identity provider; count the rows of each table."""
+        """Remove a user with tokens, roles, persons of the identity provider and limits; count the rows."""
         mine = self._account_id(name)
         tables = (token, identity, membership, project_membership)
         gone = {
             table.name: self._connection.execute(delete(table).where(table.c.account_id == mine)).rowcount
             for table in tables
         }
+        gone["usage_limit"] = len(clear_limits(self._connection, Holder(HolderKind.USER, name), Resource))
         self._connection.execute(delete(account).where(account.c.id == mine))
         self._journal_change(ACCOUNTS, "delete_user", user=name)
         return gone | {account.name: 1}

@@ -16,9 +16,11 @@ from typing import Any
 from sqlalchemy import Connection, Row, insert, select, update
 
 from recollect.domain.leaving import Choice
+from recollect.domain.limits import Holder, HolderKind
 from recollect.store.journal import hash_of
 from recollect.store.sql.database import Database
 from recollect.store.sql.person_rows import drop_sessions, forget_members
+from recollect.store.sql.request_rates import RATES, forget_requests
 from recollect.store.sql.tables import departure, journal
 
 SIGNING = "receipt"
@@ -75,9 +77,10 @@ class Departures:
         return Signature(0, "", False)
 
     def drop_sessions(self, state: DepartureState, seen: Callable[[object], None]) -> None:
-        """Delete the sessions of the person who leaves; `seen` first gets their texts."""
+        """Delete the sessions of the person who leaves, and how often they asked; `seen` first gets their texts."""
         with self._database.exclusive() as connection:
             add_done(connection, state.id, drop_sessions(connection, state.user, seen))
+            add_done(connection, state.id, {RATES: forget_requests(connection, Holder(HolderKind.USER, state.user))})
             if state.choice is Choice.ERASE:
                 forget_members(connection, state.user)
 

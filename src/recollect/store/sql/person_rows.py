@@ -8,11 +8,26 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import ColumnElement, Connection, case, delete, func, or_, select, text, union, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Integer,
+    case,
+    delete,
+    func,
+    literal_column,
+    or_,
+    select,
+    text,
+    union,
+    update,
+)
 
 from recollect.domain.enums import OF_SESSION, ObservationType, Sensitivity, own_levels
+from recollect.domain.limits import Resource
 from recollect.store.sql import tables
 from recollect.store.sql.database import Database
+from recollect.store.sql.limit_schema import BYTES
 from recollect.store.sql.statements import in_batches, select_in
 from recollect.store.sql.tables import (
     fact,
@@ -75,12 +90,34 @@ class PersonRows:
         query = select(namespace.c.name).where(mine).order_by(namespace.c.name)
         return [row.name for row in self._database.rows(query)]
 
+    def authors(self, user: str) -> list[tuple[str, str, str]]:
+        """Return namespace, author and level, as it is stored, of all memories and facts of a person, each once.
+
+        Somebody else wrote what was handed over to the person.
+        """
+        found: set[tuple[str, str, str]] = set()
+        for table, mine in ((memory, of_person(user)), (fact, facts_of_person(user))):
+            columns = (namespace.c.name, table.c.author, level_of(table).label("level"))
+            query = select(*columns).join(table, table.c.namespace_id == namespace.c.id).where(mine).distinct()
+            found |= {(row.name, row.author, row.level) for row in self._database.rows(query)}
+        return sorted(found)
+
     def to_hand_over(self, user: str, now: datetime) -> int:
         """Count the public memories of a person's personal namespace that neither are hidden nor have expired."""
         personal = namespace.c.name == f"user:{user}"
         public = memory.c.sensitivity == str(Sensitivity.PUBLIC)
         query = select(func.count()).select_from(memory).join(namespace, memory.c.namespace_id == namespace.c.id)
         return int(self._database.rows(query.where(personal, public, alive(now)))[0][0])
+
+    def size_to_hand_over(self, user: str, now: datetime) -> dict[Resource, int]:
+        """Return how much a hand-over of a person's personal namespace adds to what its heir holds."""
+        size = literal_column(BYTES[self._database.engine.dialect.name], Integer())
+        counts = (func.count().label("memories"), func.coalesce(func.sum(size), 0).label("size"))
+        query = select(*counts).select_from(memory)
+        personal = select(namespace.c.id).where(namespace.c.name == f"user:{user}").scalar_subquery()
+        counted = (memory.c.sensitivity == str(Sensitivity.PUBLIC), alive(now), memory.c.superseded_by.is_(None))
+        row = self._database.rows(query.where(memory.c.namespace_id == personal, *counted))[0]
+        return {Resource.MEMORIES: int(row.memories), Resource.BYTES: int(row.size)}
 
     def sessions(self, user: str) -> list[str]:
         """Return the project of each session of a person, as a namespace."""

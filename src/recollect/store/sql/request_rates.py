@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import TextClause, bindparam, select, text
+from sqlalchemy import Connection, TextClause, bindparam, delete, func, select, text
 from sqlalchemy.sql.expression import column, table
 
 from recollect.domain.limits import Holder, Resource
@@ -25,8 +25,10 @@ PERIODS: Final = {Resource.REQUESTS_MINUTE: 60, Resource.REQUESTS_DAY: 86_400}
 _SECOND: Final = 10**9  # moments are kept in nanoseconds, so that a day's steps add up to a day
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
+RATES: Final = "request_rate"
+"""The name of the table that says how often each user and team has asked."""
 _COLUMNS: Final = {Resource.REQUESTS_MINUTE: "minute_at", Resource.REQUESTS_DAY: "day_at"}
-_RATE: Final = table("request_rate", column("subject"), column("minute_at"), column("day_at"))
+_RATE: Final = table(RATES, column("subject"), column("minute_at"), column("day_at"))
 _KNOWN: Final = select(_RATE).where(_RATE.c.subject.in_(bindparam("subjects", expanding=True)))
 
 
@@ -88,6 +90,17 @@ class RequestRates:
     def _now(self) -> int:
         """Return the clock's time in nanoseconds since 1970."""
         return (self._clock() - _EPOCH) // _MICROSECOND * 1000
+
+
+def rows_of(connection: Connection, holder: Holder) -> int:
+    """Count the rows that say how often a holder has asked."""
+    mine = select(func.count()).select_from(_RATE).where(_RATE.c.subject == _subject(holder))
+    return int(connection.execute(mine).scalar_one())
+
+
+def forget_requests(connection: Connection, holder: Holder) -> int:
+    """Delete how often a holder has asked; return how many rows that were."""
+    return connection.execute(delete(_RATE).where(_RATE.c.subject == _subject(holder))).rowcount
 
 
 def _rate(holder: Holder, resource: Resource, most: int, ahead: int) -> Rate:
