@@ -82,35 +82,34 @@ class Database:
         """Return the rows of one query, which needs no transaction; within one of this thread it is a part of that."""
         if (known := getattr(self._thread, "connection", None)) is not None:
             return cast(Sequence[Row[Any]], known.execute(query, values).all())
-        return self._run_alone(self._reading_alone, query, values)
+        return self._run_alone(self.engine.connect, {ALONE: True, **self.dialect.reading}, query, values)
 
     def write_alone(self, statement: Executable, values: Mapping[str, Any]) -> Sequence[Row[Any]]:
         """Run a single statement that writes rows which the journal does not record, and return what it returns.
 
         It excludes nobody. Where the connection is lost meanwhile, it may be run twice.
         """
-        return self._run_alone(lambda: self.dialect.writing_alone(self.engine), statement, values)
+        return self._run_alone(lambda: self.dialect.writing_alone(self.engine), {}, statement, values)
 
     def _run_alone(
         self,
         opened: Callable[[], AbstractContextManager[Connection]],
+        options: Mapping[str, Any],
         query: Executable,
         values: Mapping[str, Any] | None,
     ) -> Sequence[Row[Any]]:
         """Run a statement outside of any transaction of ours, again on a new connection where the first was lost."""
+        again = True
         with _as_store_error():
-            try:
-                return _run(opened(), query, values)
-            except DBAPIError as error:
-                if not error.connection_invalidated:
-                    raise
-                return _run(opened(), query, values)
-
-    @contextmanager
-    def _reading_alone(self) -> Iterator[Connection]:
-        """Open a connection for one statement that reads."""
-        with self.engine.connect() as connection:
-            yield connection.execution_options(**{ALONE: True, **self.dialect.reading})
+            while True:
+                try:
+                    with opened() as connection:
+                        found = connection.execution_options(**options).execute(query, values)
+                        return found.all() if found.returns_rows else []
+                except DBAPIError as error:
+                    if not (again and error.connection_invalidated):
+                        raise
+                    again = False
 
     @contextmanager
     def writing(self, *namespaces: str) -> Iterator[Connection]:
@@ -169,15 +168,6 @@ class Database:
     def close(self) -> None:
         """Close every pooled connection."""
         self.engine.dispose()
-
-
-def _run(
-    opened: AbstractContextManager[Connection], query: Executable, values: Mapping[str, Any] | None
-) -> Sequence[Row[Any]]:
-    """Run one statement and return its rows, of which a write may have none."""
-    with opened as connection:
-        found = connection.execute(query, values)
-        return found.all() if found.returns_rows else []
 
 
 @contextmanager
