@@ -10,6 +10,7 @@ import socket
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Any
 
 import jwt
@@ -341,10 +342,15 @@ def test_who_waited_for_a_provider_that_hangs_asks_it_no_more(
     with socket.create_server(("127.0.0.1", 0)) as silent:
         server = make_server(oidc_issuer=f"http://127.0.0.1:{silent.getsockname()[1]}")
         with server.talking() as talk, ThreadPoolExecutor(4) as threads:
-            began = time.monotonic()
             asked = [threads.submit(talk.post, "/v1/recall", {"query": "keel"}, token()) for _ in range(4)]
             assert {each.result().status_code for each in asked} == {503}
-            assert time.monotonic() - began < 4.5
+        silent.setblocking(False)
+        came = 0
+        with suppress(BlockingIOError):
+            while True:
+                silent.accept()[0].close()
+                came += 1
+        assert came < 4, "each of the four asked by themselves"
 
 
 def test_keys_that_cannot_be_read_are_asked_for_once_in_a_while(

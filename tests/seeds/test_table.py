@@ -111,8 +111,8 @@ def test_every_field_of_a_memory_stands_in_it() -> None:
 def test_every_value_of_every_kind_stands_in_it() -> None:
     """No value of a closed set is missing, and no other is named."""
     sets = {one for one in vars(enums).values() if isinstance(one, type) and issubclass(one, StrEnum)} - {StrEnum}
-    # No seed has roles, names the reasons of a choice, or lets a person pin or bury.
-    sets -= {enums.Role, enums.Reason, enums.Standing}
+    # No seed has roles or vector indexes, names the reasons of a choice, or lets a person pin or bury.
+    sets -= {enums.Role, enums.Reason, enums.Standing, enums.IndexKind}
     assert set(NAMES.values()) == sets
     wanted = {f"{name}={value}" for name, kind in NAMES.items() for value in kind}
     assert {word for word in SAID if word.partition("=")[0] in NAMES and "=" in word} == wanted

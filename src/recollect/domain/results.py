@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
-from typing import Annotated, Any, ClassVar, Final, Required
+from typing import Annotated, Any, ClassVar, Final, NotRequired, Required
 
 from pydantic import ConfigDict, Field, WithJsonSchema, WrapSerializer, computed_field
 from pydantic.dataclasses import dataclass
@@ -400,6 +400,14 @@ class Similar(Answer):
         return {"cosine": round(self.cosine, 3)} | self.memory.preview()
 
 
+class PurgedJson(TypedDict):
+    """Which memories were removed for good, and where a legal hold keeps some, how many."""
+
+    message: str
+    ids: list[str]
+    kept: NotRequired[int]
+
+
 @dataclass(frozen=True, config=LAZY)
 class Purged(Answer):
     """Which memories were removed for good, and how many that have expired stay, as a legal hold keeps them."""
@@ -413,6 +421,11 @@ class Purged(Answer):
         """Say how many they were."""
         kept = f" {self.kept} stay: a legal hold keeps them." if self.kept else ""
         return f"{len(self.ids)} expired {'memory' if len(self.ids) == 1 else 'memories'} removed.{kept}"
+
+    def public(self) -> Annotated[dict[str, Any], DescribedBy(PurgedJson)]:
+        """Return the message and the ids, and how many stay where some do."""
+        body: dict[str, Any] = {"message": self.message, "ids": [str(found) for found in self.ids]}
+        return body | ({"kept": self.kept} if self.kept else {})
 
 
 @dataclass(frozen=True, config=LAZY)

@@ -52,9 +52,10 @@ def test_a_full_person_is_refused(limited: Callable[..., TeamServer]) -> None:
         ids = [talk.post("/v1/remember", text(number) | OWN).json()["id"] for number in range(2)]
         refused = talk.post("/v1/remember", text(2) | OWN)
         assert (refused.status_code, refused.json()["error"]) == (403, "QuotaFull")
-        assert refused.json() | {"message": ""} == {
+        assert refused.json() | {"message": "", "request_id": ""} == {
             "error": "QuotaFull",
             "message": "",
+            "request_id": "",
             "limit": "memories",
             "used": 2,
             "most": 2,
@@ -121,7 +122,7 @@ def test_a_guest_learns_no_numbers_of_the_team(limited: Callable[..., TeamServer
         assert talk.post("/v1/remember", text(0) | {"scope": "team"}).status_code == 200
         refused = talk.post("/v1/remember", text(1), "eve", params={"team": "crew", "project": "engine"})
         assert refused.status_code == 403
-        assert set(refused.json()) == {"error", "message", "limit"}
+        assert set(refused.json()) == {"error", "message", "limit", "request_id"}
         assert "the team crew has no room for more memories" in refused.json()["message"]
         assert not any(letter.isdigit() for letter in refused.json()["message"])
 
