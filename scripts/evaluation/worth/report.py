@@ -119,7 +119,7 @@ def draw(outcomes: Sequence[Outcome], target: Path) -> None:
     left.set_ylabel("tasks, per cent (95 % intervals)")
     left.set_ylim(0, 105)
     right.set_xticks(range(len(rows)), [row["arm"] for row in rows], rotation=30, ha="right")
-    right.set_ylabel("tokens read for a task (pale: the tool's description)")
+    right.set_ylabel("tokens read for a task\n(pale: the tool's description)")
     for panel in (left, right):
         panel.set_axisbelow(True)
         panel.grid(axis="y", color="#dddddd")
