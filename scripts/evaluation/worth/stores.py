@@ -55,7 +55,7 @@ class AgentSession:
     @property
     def folder(self) -> str:
         """Return the folder of the checkout, as hooks name it."""
-        return f"/work/{self.caller.project}"
+        return f"/src/{self.caller.project}"
 
     def start(self) -> str:
         """Begin the session."""
